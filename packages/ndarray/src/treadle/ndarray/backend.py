@@ -1,0 +1,155 @@
+"""What a backend is: a small protocol with one method a family of ops.
+
+A backend computes; it knows nothing of broadcasting, promotion or views. Before it is called, the dispatch has
+checked the arguments, promoted the operands to one dtype (``where``'s condition apart), broadcast them to the shape
+of ``out`` (as zero-stride views) and allocated ``out`` on the same device. Operands may have any strides, sizes may
+be 0, and ``out`` overlaps an operand only if it is the very same view. A backend writes every element of ``out`` and
+returns nothing.
+
+The ``cpu`` device is not reached through this protocol: its kernels sit in C slot tables. Every other device is:
+``numpy`` (:mod:`treadle.ndarray.numpy_backend`) and whatever distributions announce in the entry point group
+``treadle.backends`` (name: device type, value: a callable that returns a :class:`Backend`).
+
+The fused methods (:class:`FusedBackend`) are optional: where a backend lacks one, its composition of the others serves.
+"""
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from treadle.ndarray import NDArray
+
+__all__ = ["Allocation", "Backend", "FusedBackend"]
+
+
+class Allocation(Protocol):
+    """Memory of a device. It is released when the object is, so the array holds it."""
+
+    @property
+    def pointer(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """The required methods. ``index`` is the N of ``cuda:N``."""
+
+    name: str
+    """The device type, such as ``"cuda"``."""
+
+    def device_count(self) -> int:
+        """How many devices of this type there are; raises BackendError with the reason when there can be none."""
+        ...
+
+    def allocate(self, nbytes: int, index: int) -> Allocation:
+        """Memory of at least ``nbytes`` (0 included), aligned to 64; MemoryError when there is none."""
+        ...
+
+    def synchronize(self, index: int) -> None:
+        """Wait until the device has finished all work."""
+        ...
+
+    # movement ------------------------------------------------------------------------------------------------------
+    def from_host(self, source: "NDArray", out: "NDArray") -> None:
+        """Copy a cpu array to the device; both C-contiguous, of one shape and dtype."""
+        ...
+
+    def to_host(self, source: "NDArray", out: "NDArray") -> None:
+        """Copy a device array to a cpu array; both C-contiguous, of one shape and dtype."""
+        ...
+
+    def copy(self, source: "NDArray", out: "NDArray") -> None:
+        """``out[...] = source`` with conversion of the dtype (as C converts; to bool: non-zero)."""
+        ...
+
+    def fill(self, out: "NDArray", value: bool | int | float) -> None:
+        """Every element becomes ``value``, which the dispatch has made to fit the dtype."""
+        ...
+
+    def arange(self, out: "NDArray", start: int | float, step: int | float) -> None:
+        """``out[i] = start + i * step``; out is 1-D; for floats computed in float64 and rounded once."""
+        ...
+
+    # arithmetic, by family of the op table -------------------------------------------------------------------------
+    def unary(self, op: str, x: "NDArray", out: "NDArray") -> None: ...
+
+    def binary(self, op: str, x: "NDArray", y: "NDArray", out: "NDArray") -> None: ...
+
+    def ternary(self, op: str, x: "NDArray", y: "NDArray", z: "NDArray", out: "NDArray") -> None:
+        """``where``: x is the bool condition. ``clip``: y and z are the bounds."""
+        ...
+
+    def reduce(self, op: str, x: "NDArray", axes: tuple[int, ...], out: "NDArray") -> None:
+        """``axes`` are non-negative and sorted; ``out`` has x's rank, with 1 at the reduced axes. x has the promoted
+        operand dtype, so ``sum`` of uint8 comes as uint8 with an ``out`` of uint64."""
+        ...
+
+    def arg_reduce(self, op: str, x: "NDArray", axis: int, out: "NDArray") -> None:
+        """``out`` (int64) has x's rank, with 1 at ``axis``, which is not empty. The first NaN wins."""
+        ...
+
+    def scan(self, op: str, x: "NDArray", axis: int, out: "NDArray") -> None: ...
+
+    def matmul(self, x: "NDArray", y: "NDArray", out: "NDArray") -> None:
+        """(..., m, k) @ (..., k, n) -> (..., m, n) with equal batch shapes; k = 0 gives zeros."""
+        ...
+
+    # indexing ------------------------------------------------------------------------------------------------------
+    def gather(self, x: "NDArray", indices: "tuple[NDArray, ...]", out: "NDArray") -> None:
+        """``out[s..., r...] = x[i0[s...], ..., ik[s...], r...]``: the k index arrays (int64, one shape, checked to be
+        in [0, x.shape[j])) select in x's first k axes."""
+        ...
+
+    def scatter(self, out: "NDArray", indices: "tuple[NDArray, ...]", values: "NDArray", accumulate: bool) -> None:
+        """The reverse: ``out[i0[s...], ..., r...] = values[s..., r...]``, or ``+=`` with every repetition counted. Of
+        repeated indices the last wins without ``accumulate``."""
+        ...
+
+    def nonzero(self, x: "NDArray") -> "NDArray":
+        """The int64 indices, (n, x.ndim), of the non-zero elements of a bool array in C order."""
+        ...
+
+    # random numbers ------------------------------------------------------------------------------------------------
+    def random(self, kind: str, key: int, counter: int, parameters: tuple[float | int, ...], out: "NDArray") -> None:
+        """Fill ``out`` (C-contiguous) from the counter-based generator; ``include/treadle/random.h`` says which bits
+        serve which element.
+
+        ========= =============== ================================================
+        kind      parameters      out
+        ========= =============== ================================================
+        bits                      uint32 or uint64: raw bits
+        uniform   low, high       float32, float64: low + u * (high - low), rounded in out's dtype
+        normal    mean, std       float32, float64: float64(mean + std * z), rounded once
+        integers  low, range      int64: low + bounded(bits, range)
+        bernoulli threshold       bool: bits32 < threshold, an integer of [0, 2^32]
+        ========= =============== ================================================
+        """
+        ...
+
+
+class FusedBackend(Protocol):
+    """Optional methods: one kernel for what would be several. Looked up by ``getattr``."""
+
+    def softmax(self, x: "NDArray", axis: int, out: "NDArray") -> None: ...
+
+    def log_softmax(self, x: "NDArray", axis: int, out: "NDArray") -> None: ...
+
+    def adam_step(
+        self,
+        parameter: "NDArray",
+        gradient: "NDArray",
+        first: "NDArray",
+        second: "NDArray",
+        hyper: tuple[float, ...],
+    ) -> None:
+        """In place, all C-contiguous, of one floating dtype. ``hyper``: lr, beta1, beta2, eps, weight_decay, decoupled
+        (0 or 1), 1 - beta1^t, 1 - beta2^t, sign (1, or -1 to maximize)."""
+        ...
+
+    def sgd_step(
+        self, parameter: "NDArray", gradient: "NDArray", momentum_buffer: "NDArray | None", hyper: tuple[float, ...]
+    ) -> None:
+        """In place. ``hyper``: lr, momentum, dampening (1 - dampening is applied), weight_decay, nesterov (0 or 1),
+        first step (0 or 1: the buffer becomes the gradient), sign (1, or -1 to maximize)."""
+        ...
