@@ -1,0 +1,58 @@
+from libc.stdint cimport int64_t
+
+from treadle.ndarray._types cimport td_view
+
+cdef extern from "kernels/slots.h" nogil:
+    enum:
+        TD_UNARY_COUNT
+        TD_BINARY_COUNT
+        TD_BINARY_add
+        TD_TERNARY_COUNT
+        TD_REDUCE_COUNT
+        TD_TERNARY_where
+        TD_TERNARY_clip
+    ctypedef void (*td_unary_loop)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
+    ctypedef void (*td_binary_loop)(int64_t n, const char *x, int64_t sx, const char *y, int64_t sy, char *out,
+                                    int64_t so) noexcept nogil
+    ctypedef void (*td_ternary_loop)(int64_t n, const char *x, int64_t sx, const char *y, int64_t sy, const char *z,
+                                     int64_t sz, char *out, int64_t so) noexcept nogil
+    ctypedef struct td_reduction:
+        void (*start)(int64_t n, char *acc) noexcept nogil
+        void (*row)(int64_t n, const char *x, int64_t sx, char *acc) noexcept nogil
+        void (*column)(int64_t n, const char *x, int64_t sx, char *acc) noexcept nogil
+        void (*merge)(int64_t n, const char *source, char *acc) noexcept nogil
+        void (*finish)(int64_t n, const char *acc, double scale, char *out, int64_t so) noexcept nogil
+        void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
+    ctypedef int64_t (*td_arg_loop)(int64_t n, const char *x, int64_t sx) noexcept nogil
+    ctypedef struct td_adam_settings:
+        double lr, beta1, beta2, eps, weight_decay, decoupled, correction1, correction2, sign
+    ctypedef struct td_sgd_settings:
+        double lr, momentum, dampening, weight_decay, nesterov, first_step, sign
+    ctypedef void (*td_adam_loop)(int64_t n, char *p, const char *g, char *m, char *v,
+                                  const td_adam_settings *settings) noexcept nogil
+    ctypedef void (*td_sgd_loop)(int64_t n, char *p, const char *g, char *buffer,
+                                 const td_sgd_settings *settings) noexcept nogil
+    ctypedef struct td_slots:
+        td_unary_loop unary[1][15]
+        td_binary_loop binary[1][15]
+        td_ternary_loop ternary[1][15]
+        td_unary_loop cast[15][15]
+        td_reduction reduce[1][15]
+        td_arg_loop arg_max[15]
+        td_arg_loop arg_min[15]
+        td_adam_loop adam[15]
+        td_sgd_loop sgd[15]
+    const td_slots *td_slots_select(int isa)
+    const char *const td_unary_names[1]
+    const char *const td_binary_names[1]
+    const char *const td_ternary_names[1]
+    const char *const td_reduce_names[1]
+
+cdef const td_slots *slots
+
+cdef void run_unary(td_unary_loop loop, const td_view *x, const td_view *out) noexcept nogil
+cdef void run_binary(td_binary_loop loop, const td_view *x, const td_view *y, const td_view *out) noexcept nogil
+cdef void run_ternary(td_ternary_loop loop, const td_view *x, const td_view *y, const td_view *z,
+                      const td_view *out) noexcept nogil
+cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noexcept nogil
+cdef void arange_view(const td_view *out, double start, double step, int64_t int_start, int64_t int_step) noexcept nogil

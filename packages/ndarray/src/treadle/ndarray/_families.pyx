@@ -1,0 +1,411 @@
+"""The other families of ops, from checked arguments to a kernel: reductions, scans, matmul, indexing, random, updates.
+
+These functions are what the Python modules of the same areas (reductions.py, linalg.py, indexing.py, ...) call; there the
+public signatures and docstrings are.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from treadle.ndarray._elementwise cimport (
+    TD_BINARY_add, arange_view, slots, td_adam_settings, td_arg_loop, td_reduction, td_sgd_settings,
+)
+from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, nonzero_view, scatter_view
+from treadle.ndarray._layout cimport broadcast_shape, broadcast_view, overlaps, same_shape
+from treadle.ndarray._matmul cimport matmul as matmul_view
+from treadle.ndarray._operands cimport (
+    broadcast, check_writable, converted, copied, copy_into, must_share_device,
+)
+from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw
+from treadle.ndarray._reduce cimport arg_view, reduce_view, scan_view
+from treadle.ndarray._strided cimport Strided, allocate, normal_axis, view_shape
+from treadle.ndarray._types cimport (
+    TD_bool, TD_f32, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, is_unsigned, td_view,
+)
+
+from treadle.ndarray._elementwise import REDUCE_NAMES
+from treadle.ndarray.errors import DTypeError, IndexingError, ShapeError
+from treadle.ndarray.opset import OPS, Accepts, Result
+
+cdef list reduce_names = REDUCE_NAMES
+cdef dict _DRAWS = {
+    "bits": DRAW_BITS, "uniform": DRAW_UNIFORM, "normal": DRAW_NORMAL, "integers": DRAW_INTEGERS,
+    "bernoulli": DRAW_BERNOULLI,
+}
+
+
+cdef object _axes(object axis, int ndim, str op):
+    """Axes as a sorted tuple of numbers in [0, ndim)."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        return (normal_axis(axis, ndim, op),)
+    axes = sorted([normal_axis(each, ndim, op) for each in axis])
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"{op}: axis {axis} names an axis twice")
+    return tuple(axes)
+
+
+cdef int _operand_dtype(str op, int dtype):
+    """The dtype an operand is converted to first."""
+    return TD_f32 if OPS[op].accepts is Accepts.FLOATING and not is_floating(dtype) else dtype
+
+
+cdef DType _result_dtype(str op, int dtype):
+    result = OPS[op].result
+    if result is Result.BOOL:
+        return dtype_from_id(TD_bool)
+    if result is Result.INDEX:
+        return dtype_from_id(TD_i64)
+    if result is Result.SUM and not is_floating(dtype):
+        return dtype_from_id(TD_u64 if is_unsigned(dtype) else TD_i64)
+    return dtype_from_id(dtype)
+
+
+def reduce(str op, Strided x, axis, bint keepdims):
+    """sum, prod, max, min, mean, any, all over axes."""
+    cdef tuple axes = _axes(axis, x.view.ndim, op)
+    cdef td_view shape = x.view
+    cdef const td_reduction *reduction
+    cdef Strided out
+    cdef int64_t count = 1
+    cdef double scale = 1.0
+    cdef int each
+    x = converted(x, _operand_dtype(op, x.view.dtype))
+    for each in axes:
+        count *= shape.shape[each]
+        shape.shape[each] = 1
+    out = allocate(_result_dtype(op, x.view.dtype), x.device, &shape)
+    if count == 0 and op in ("max", "min") and out.size:
+        raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
+    if out.size and not x.device.is_cpu:
+        x.device.backend.reduce(op, x, axes, out)
+    elif out.size:
+        if op == "mean":
+            scale = 1.0 / <double>count if count else float("nan")
+            op = "sum"
+        reduction = &slots.reduce[<int>reduce_names.index(op)][x.view.dtype]
+        with nogil:
+            reduce_view(reduction, &x.view, &out.view, scale)
+    return out if keepdims else _without(out, axes)
+
+
+cdef Strided _without(Strided out, tuple axes):
+    """The reduced axes, of length 1, dropped."""
+    cdef td_view shape
+    cdef int axis
+    shape.ndim = 0
+    for axis in range(out.view.ndim):
+        if axis not in axes:
+            shape.shape[shape.ndim] = out.view.shape[axis]
+            shape.ndim += 1
+    return out.reshaped(&shape)
+
+
+def arg_reduce(str op, Strided x, axis, bint keepdims):
+    """argmax, argmin along one axis, or of all elements in C order."""
+    cdef td_view shape
+    cdef Strided out
+    cdef td_arg_loop loop
+    cdef int along
+    cdef int ndim = x.view.ndim
+    if axis is None:
+        shape.ndim, shape.shape[0] = 1, x.size
+        x = x.reshaped(&shape) if x.dense else copied(x).reshaped(&shape)
+        along = 0
+    else:
+        along = normal_axis(axis, x.view.ndim, op)
+    shape = x.view
+    shape.shape[along] = 1
+    out = allocate(dtype_from_id(TD_i64), x.device, &shape)
+    if x.view.shape[along] == 0 and (out.size or axis is None):
+        raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
+    if out.size and not x.device.is_cpu:
+        x.device.backend.arg_reduce(op, x, along, out)
+    elif out.size:
+        loop = slots.arg_max[x.view.dtype] if op == "argmax" else slots.arg_min[x.view.dtype]
+        with nogil:
+            arg_view(loop, &x.view, along, &out.view)
+    if axis is not None:
+        return out if keepdims else _without(out, (along,))
+    shape.ndim = ndim if keepdims else 0
+    for along in range(shape.ndim):
+        shape.shape[along] = 1
+    return out.reshaped(&shape)
+
+
+def scan(str op, Strided x, axis):
+    """cumsum, cumprod along one axis."""
+    cdef int along = normal_axis(axis, x.view.ndim, op)
+    cdef const td_reduction *reduction
+    cdef Strided out
+    x = converted(x, TD_i64) if x.view.dtype == TD_bool else x
+    out = allocate(_result_dtype(op, x.view.dtype), x.device, &x.view)
+    if out.size and not x.device.is_cpu:
+        x.device.backend.scan(op, x, along, out)
+    elif out.size:
+        reduction = &slots.reduce[<int>reduce_names.index("sum" if op == "cumsum" else "prod")][x.view.dtype]
+        with nogil:
+            scan_view(reduction, &x.view, along, &out.view)
+    return out
+
+
+cdef object _matmul_misfit(Strided x, Strided y, str why):
+    return ShapeError(f"matmul: shapes {x.shape_tuple()} and {y.shape_tuple()}: {why}")
+
+
+def matmul(Strided x, Strided y, Strided given):
+    """Operands of one dtype, each with at least two axes."""
+    cdef td_view shape, batch
+    cdef Strided out, target
+    cdef int m = x.view.ndim - 2
+    cdef int n = y.view.ndim - 1
+    cdef int axis, failed
+    must_share_device(x, y, "matmul")
+    if x.view.shape[m + 1] != y.view.shape[n - 1]:
+        raise _matmul_misfit(x, y, f"the inner lengths {x.view.shape[m + 1]} and {y.view.shape[n - 1]} differ")
+    shape = x.view
+    shape.ndim -= 2
+    batch = y.view
+    batch.ndim -= 2
+    if broadcast_shape(&shape, &batch) != 0:
+        raise _matmul_misfit(x, y, "the batch axes do not broadcast")
+    x, y = _with_batch(x, &shape), _with_batch(y, &shape)
+    shape.shape[shape.ndim] = x.view.shape[x.view.ndim - 2]
+    shape.shape[shape.ndim + 1] = y.view.shape[y.view.ndim - 1]
+    shape.ndim += 2
+    out = target = given
+    if given is None:
+        out = target = allocate(x.dtype, x.device, &shape)
+    else:
+        must_share_device(x, given, "matmul")
+        check_writable(given, "matmul")
+        if not same_shape(&given.view, &shape) or given.dtype is not x.dtype:
+            raise ShapeError(f"matmul: the result has shape {view_shape(&shape)} and dtype {x.dtype.name}, out has "
+                             f"{given.shape_tuple()} and {given.dtype.name}")
+        if (overlaps(&x.view, x.dtype.itemsize, &given.view, given.dtype.itemsize)
+                or overlaps(&y.view, y.dtype.itemsize, &given.view, given.dtype.itemsize)):
+            target = allocate(x.dtype, x.device, &shape)
+    if out.size and not x.device.is_cpu:
+        x.device.backend.matmul(x, y, target)
+    elif out.size:
+        if x.size + y.size + out.size < 2048:
+            failed = matmul_view(&x.view, &y.view, &target.view)
+        else:
+            with nogil:
+                failed = matmul_view(&x.view, &y.view, &target.view)
+        if failed:
+            raise MemoryError("matmul: no memory for the packed operands")
+    if target is not out:
+        copy_into(target, out)
+    if given is not None:
+        out.buffer.version += 1
+    return out
+
+
+cdef Strided _with_batch(Strided x, const td_view *batch):
+    """x with its leading axes broadcast to the batch shape."""
+    cdef td_view shape
+    cdef int axis
+    cdef int last = x.view.ndim - 2
+    shape.ndim = batch.ndim + 2
+    for axis in range(batch.ndim):
+        shape.shape[axis] = batch.shape[axis]
+    shape.shape[batch.ndim] = x.view.shape[last]
+    shape.shape[batch.ndim + 1] = x.view.shape[last + 1]
+    return broadcast(x, &shape)
+
+
+cdef Strided _offsets(Strided x, list indices):
+    """The byte offset in x of every place that the index arrays, of one shape, select in x's first axes."""
+    cdef Strided first = indices[0]
+    cdef Strided offsets = allocate(dtype_from_id(TD_i64), x.device, &first.view)
+    cdef Strided each
+    cdef int axis
+    cdef int64_t wrong = 0
+    cdef int64_t *data = <int64_t *>offsets.view.data
+    for axis in range(offsets.size):
+        data[axis] = 0
+    for axis, each in enumerate(indices):
+        if add_offsets(&each.view, &offsets.view, x.view.shape[axis], x.view.strides[axis], &wrong) != 0:
+            raise IndexingError(f"index {wrong} is out of bounds for an axis of length {x.view.shape[axis]} "
+                                f"(shape {x.shape_tuple()})")
+    return offsets
+
+
+cdef int _selected_shape(Strided x, list indices, td_view *shape) except -1:
+    """The shape of a selection: that of the index arrays, then x's axes behind the indexed ones."""
+    cdef Strided first = indices[0]
+    cdef int axis
+    shape.ndim = first.view.ndim
+    for axis in range(shape.ndim):
+        shape.shape[axis] = first.view.shape[axis]
+    for axis in range(<int>len(indices), x.view.ndim):
+        if shape.ndim == 32:
+            raise IndexingError("index: the result has more than 32 dimensions")
+        shape.shape[shape.ndim] = x.view.shape[axis]
+        shape.ndim += 1
+    return 0
+
+
+def gather(Strided x, list indices):
+    """x[i0, ..., ik]: int64 index arrays of one shape and x's device, for x's first axes."""
+    cdef td_view shape
+    cdef Strided out, offsets
+    cdef int indexed = <int>len(indices)
+    _selected_shape(x, indices, &shape)
+    out = allocate(x.dtype, x.device, &shape)
+    if not x.device.is_cpu:
+        if out.size:
+            x.device.backend.gather(x, tuple(indices), out)
+        return out
+    offsets = _offsets(x, indices)
+    if out.size:
+        with nogil:
+            gather_view(&x.view, indexed, <const int64_t *>offsets.view.data, offsets.size, &out.view,
+                        x.dtype.itemsize)
+    return out
+
+
+def scatter(Strided out, list indices, Strided values, bint accumulate):
+    """out[i0, ..., ik] = values (or += with repeats counted), for values that broadcast and convert."""
+    cdef td_view shape
+    cdef Strided offsets
+    cdef int indexed = <int>len(indices)
+    cdef int add = 0
+    check_writable(out, "index assignment")
+    must_share_device(out, values, "index assignment")
+    _selected_shape(out, indices, &shape)
+    values = _fitted(values, out, &shape)
+    if not out.device.is_cpu:
+        if values.size:
+            out.device.backend.scatter(out, tuple(indices), values, accumulate)
+    else:
+        offsets = _offsets(out, indices)
+        if values.size:
+            with nogil:
+                scatter_view(&out.view, indexed, <const int64_t *>offsets.view.data, offsets.size, &values.view,
+                             slots.binary[TD_BINARY_add][out.view.dtype] if accumulate else NULL, out.dtype.itemsize)
+    out.buffer.version += 1
+
+
+cdef Strided _fitted(Strided values, Strided out, const td_view *shape):
+    """values as a dense array of out's dtype and of the selection's shape, apart from out's memory."""
+    cdef td_view widened = shape[0]
+    cdef Strided fitted
+    if broadcast_shape(&widened, &values.view) != 0 or not same_shape(&widened, shape):
+        raise ShapeError(f"index assignment: values of shape {values.shape_tuple()} do not broadcast to the selection's "
+                         f"{view_shape(shape)}")
+    fitted = broadcast(values, shape)
+    if (fitted.view.dtype == out.view.dtype and fitted.dense
+            and not overlaps(&fitted.view, fitted.dtype.itemsize, &out.view, out.dtype.itemsize)):
+        return fitted
+    values = allocate(out.dtype, out.device, shape)
+    copy_into(fitted, values)
+    return values
+
+
+def nonzero(Strided x):
+    """The (n, ndim) int64 indices of the non-zero elements, in C order."""
+    cdef Strided mask = converted(x, TD_bool)
+    cdef td_view shape
+    cdef Strided out
+    if not x.device.is_cpu:
+        return x.device.backend.nonzero(mask)
+    shape.ndim = 2
+    shape.shape[0] = count_nonzero(&mask.view)
+    shape.shape[1] = mask.view.ndim
+    out = allocate(dtype_from_id(TD_i64), x.device, &shape)
+    nonzero_view(&mask.view, <int64_t *>out.view.data)
+    return out
+
+
+def arange(Strided out, start, step):
+    """out[i] = start + i * step along a 1-D array."""
+    if out.size == 0:
+        return
+    if not out.device.is_cpu:
+        out.device.backend.arange(out, start, step)
+    elif is_floating(out.view.dtype):
+        arange_view(&out.view, start, step, 0, 0)
+    else:
+        arange_view(&out.view, 0, 0, start, step)
+
+
+def random(str kind, uint64_t key, uint64_t counter, tuple parameters, Strided out):
+    """Fill a dense array from the generator's block ``counter`` on; parameters as in the backend protocol."""
+    cdef double first = 0
+    cdef double second = 0
+    cdef int64_t low = 0
+    cdef uint64_t span = 0
+    cdef int number = _DRAWS[kind]
+    if out.size == 0:
+        return
+    if not out.device.is_cpu:
+        out.device.backend.random(kind, key, counter, parameters, out)
+        return
+    if kind == "uniform" or kind == "normal":
+        first, second = parameters
+    elif kind == "integers":
+        low, span = parameters
+    elif kind == "bernoulli":
+        span = parameters[0]
+    with nogil:
+        draw(number, key, counter, first, second, low, span, &out.view, out.size)
+
+
+cdef int _check_update(str op, tuple arrays) except -1:
+    cdef Strided first = arrays[0]
+    cdef Strided each
+    check_writable(first, op)
+    for each in arrays:
+        must_share_device(first, each, op)
+        if not same_shape(&first.view, &each.view) or each.dtype is not first.dtype or not is_floating(each.view.dtype):
+            raise ShapeError(f"{op}: parameter, gradient and state must have one shape and floating dtype, not "
+                             f"{first.shape_tuple()} {first.dtype.name} and {each.shape_tuple()} {each.dtype.name}")
+        if not each.dense and each is not arrays[1]:
+            raise ShapeError(f"{op}: parameter and state must be C-contiguous")
+    return 0
+
+
+def adam_step(Strided parameter, Strided gradient, Strided first, Strided second, tuple hyper):
+    """The fused Adam update in place. False where the device has none."""
+    cdef td_adam_settings settings
+    _check_update("adam_step", (parameter, gradient, first, second))
+    gradient = gradient if gradient.dense else copied(gradient)
+    if not parameter.device.is_cpu:
+        fused = getattr(parameter.device.backend, "adam_step", None)
+        if fused is None:
+            return False
+        if parameter.size:
+            fused(parameter, gradient, first, second, hyper)
+    else:
+        (settings.lr, settings.beta1, settings.beta2, settings.eps, settings.weight_decay, settings.decoupled,
+         settings.correction1, settings.correction2, settings.sign) = hyper
+        slots.adam[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data, first.view.data,
+                                         second.view.data, &settings)
+    for each in (parameter, first, second):
+        (<Strided>each).buffer.version += 1
+    return True
+
+
+def sgd_step(Strided parameter, Strided gradient, Strided momentum_buffer, tuple hyper):
+    """The fused SGD update in place. False where the device has none."""
+    cdef td_sgd_settings settings
+    arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)
+    _check_update("sgd_step", arrays)
+    gradient = gradient if gradient.dense else copied(gradient)
+    if not parameter.device.is_cpu:
+        fused = getattr(parameter.device.backend, "sgd_step", None)
+        if fused is None:
+            return False
+        if parameter.size:
+            fused(parameter, gradient, momentum_buffer, hyper)
+    else:
+        (settings.lr, settings.momentum, settings.dampening, settings.weight_decay, settings.nesterov,
+         settings.first_step, settings.sign) = hyper
+        slots.sgd[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data,
+                                        NULL if momentum_buffer is None else momentum_buffer.view.data, &settings)
+    parameter.buffer.version += 1
+    if momentum_buffer is not None:
+        momentum_buffer.buffer.version += 1
+    return True

@@ -1,0 +1,23 @@
+from libc.stdint cimport int64_t
+
+from treadle.ndarray._types cimport td_view
+
+# Up to four operands walked together: one shape, the strides of each. The last operand is the output.
+cdef struct Walk:
+    int operands
+    int ndim
+    int64_t shape[32]
+    int64_t strides[4][32]
+    char *data[4]
+
+cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nogil
+cdef bint next_run(Walk *walk, int64_t *position) noexcept nogil
+cdef int64_t view_size(const td_view *view) noexcept nogil
+cdef bint is_dense(const td_view *view, int64_t itemsize) noexcept nogil
+cdef bint same_shape(const td_view *x, const td_view *y) noexcept nogil
+cdef bint overlaps(const td_view *x, int64_t x_itemsize, const td_view *y, int64_t y_itemsize) noexcept nogil
+cdef bint same_view(const td_view *x, const td_view *y) noexcept nogil
+cdef void dense_strides(td_view *view, int64_t itemsize) noexcept nogil
+cdef int broadcast_shape(td_view *out, const td_view *x) noexcept nogil
+cdef void broadcast_view(td_view *view, const td_view *x, const td_view *shape) noexcept nogil
+cdef int reshape_strides(const td_view *x, td_view *view, int64_t itemsize) noexcept nogil

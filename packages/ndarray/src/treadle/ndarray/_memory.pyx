@@ -1,0 +1,111 @@
+"""Memory of arrays: the buffer that views share, and its version counter."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int64_t, uintptr_t
+
+cdef extern from "kernels/allocator.h" nogil:
+    ctypedef struct td_memory_statistics:
+        int64_t in_use
+        int64_t peak
+        int64_t cached
+        int64_t blocks
+    void *td_allocate(int64_t nbytes)
+    void td_release(void *block, int64_t nbytes)
+    void td_empty_cache()
+    td_memory_statistics td_memory()
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(256)
+cdef class Buffer:
+    """A block of memory that arrays are views of.
+
+    ``owner`` is None for memory of the cpu allocator, else the object that keeps the memory alive: a backend's
+    allocation, or a foreign exporter. ``version`` counts the in-place writes through any view.
+    """
+
+    def __dealloc__(self):
+        if self.owner is None and self.data != NULL:
+            td_release(self.data, self.nbytes)
+
+    @property
+    def pointer(self):
+        """The address of the first byte, of the device's memory."""
+        return <uintptr_t>self.data
+
+
+cdef Buffer allocate_host(int64_t nbytes):
+    cdef Buffer buffer = Buffer.__new__(Buffer)
+    buffer.data = <char *>td_allocate(nbytes)
+    if buffer.data == NULL:
+        raise MemoryError(f"cannot allocate {nbytes} bytes")
+    buffer.nbytes = nbytes
+    return buffer
+
+
+cdef Buffer wrap(void *data, int64_t nbytes, object owner):
+    cdef Buffer buffer = Buffer.__new__(Buffer)
+    buffer.data = <char *>data
+    buffer.nbytes = nbytes
+    buffer.owner = owner
+    return buffer
+
+
+cdef class ForeignBuffer:
+    """Memory borrowed through the buffer protocol, held until no array needs it."""
+
+    cdef Py_buffer view
+    cdef bint held
+    cdef readonly tuple shape
+    cdef readonly tuple strides
+
+    def __init__(self, object exporter):
+        try:
+            PyObject_GetBuffer(exporter, &self.view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE)
+        except (BufferError, ValueError, TypeError):
+            PyObject_GetBuffer(exporter, &self.view, PyBUF_STRIDES | PyBUF_FORMAT)
+        self.held = True
+        cdef int axis
+        self.shape = tuple([self.view.shape[axis] for axis in range(self.view.ndim)])
+        self.strides = tuple([self.view.strides[axis] for axis in range(self.view.ndim)])
+
+    def __dealloc__(self):
+        if self.held:
+            PyBuffer_Release(&self.view)
+
+    @property
+    def pointer(self):
+        return <uintptr_t>self.view.buf
+
+    @property
+    def nbytes(self):
+        return self.view.len
+
+    @property
+    def itemsize(self):
+        return self.view.itemsize
+
+    @property
+    def readonly(self):
+        return bool(self.view.readonly)
+
+    @property
+    def format(self):
+        return (<bytes>self.view.format).decode() if self.view.format != NULL else "B"
+
+
+def memory_statistics():
+    """Bytes and blocks of the cpu allocator: in_use, peak, cached, blocks.
+
+    >>> import treadle.ndarray as nd
+    >>> sorted(nd.memory_statistics())
+    ['blocks', 'cached', 'in_use', 'peak']
+    """
+    return td_memory()
+
+
+def empty_cache():
+    """Give the allocator's unused blocks back to the system."""
+    td_empty_cache()

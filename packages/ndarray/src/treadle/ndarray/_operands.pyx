@@ -1,0 +1,183 @@
+"""Operands before and after a kernel: scalars become arrays, dtypes meet, elements are copied and moved."""
+
+from cpython.bool cimport PyBool_Check
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
+from cpython.long cimport PyLong_Check
+from libc.stdint cimport int64_t, uint64_t
+
+from treadle.ndarray._elementwise cimport copy_view, slots
+from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
+from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, view_shape
+from treadle.ndarray._types cimport (
+    TD_bool, TD_f32, TD_f64, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, td_view,
+)
+
+from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError, ShapeError
+
+
+cdef bint is_array(object value):
+    return isinstance(value, Strided)
+
+
+cdef object _python_scalar(object value):
+    """A bool, int or float for a Python or NumPy scalar; None for anything else."""
+    if PyFloat_Check(value) or PyLong_Check(value):
+        return value
+    if getattr(value, "shape", None) == () and hasattr(value, "item") and not hasattr(value, "__dlpack__"):
+        value = value.item()
+        if PyFloat_Check(value) or PyLong_Check(value):
+            return value
+    return None
+
+
+cdef int weak_dtype(object value, int dtype) except -2:
+    """The dtype an array of ``dtype`` and a Python scalar meet in: the array's, unless the scalar is of a higher kind."""
+    if PyBool_Check(value):
+        return dtype
+    if PyLong_Check(value):
+        return TD_i64 if dtype == TD_bool else dtype
+    return dtype if is_floating(dtype) else TD_f32
+
+
+cdef int store(object value, int dtype, char *data) except -1:
+    """Write a Python scalar as an element; integers out of range raise OverflowError, as in NumPy."""
+    cdef double real
+    cdef int64_t signed
+    cdef uint64_t unsigned
+    cdef DType kind = dtype_from_id(dtype)
+    if dtype == TD_bool:
+        data[0] = bool(value)
+    elif is_floating(dtype):
+        real = value
+        slots.cast[TD_f64][dtype](1, <const char *>&real, 8, data, 8)
+    else:
+        if PyFloat_Check(value):
+            if value != value or value in (float("inf"), float("-inf")):
+                raise DTypeError(f"cannot store {value!r} as {kind.name}")
+            value = int(value)
+        low, high = (0, (1 << 8 * kind.itemsize) - 1) if kind.kind == "u" else (
+            -(1 << 8 * kind.itemsize - 1), (1 << 8 * kind.itemsize - 1) - 1)
+        if not low <= value <= high:
+            raise OverflowError(f"{value} is out of range for {kind.name}")
+        if dtype == TD_u64:
+            unsigned = value
+            (<uint64_t *>data)[0] = unsigned
+        else:
+            signed = value
+            slots.cast[TD_i64][dtype](1, <const char *>&signed, 8, data, 8)
+    return 0
+
+
+cdef Strided scalar_array(object value, int dtype, Device device):
+    """A 0-d array."""
+    cdef td_view shape
+    cdef Strided out
+    shape.ndim = 0
+    out = allocate(dtype_from_id(dtype), device, &shape)
+    if device.is_cpu:
+        store(value, dtype, out.view.data)
+    else:
+        fill(out, value)
+    return out
+
+
+cdef Strided operand(object value, Strided like):
+    """A scalar beside an array, as a 0-d array of the dtype they meet in; None if value is no scalar."""
+    cdef object scalar = _python_scalar(value)
+    if scalar is None:
+        return None
+    return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
+
+
+cdef int must_share_device(Strided x, Strided y, str op) except -1:
+    if x.device is not y.device:
+        raise DeviceError(f"{op}: operands on {x.device} and {y.device}; move one with to_device")
+    return 0
+
+
+cdef Strided converted(Strided x, int dtype):
+    """x with another dtype; x itself if it has it already."""
+    cdef Strided out
+    if x.view.dtype == dtype:
+        return x
+    out = allocate(dtype_from_id(dtype), x.device, &x.view)
+    copy_into(x, out)
+    return out
+
+
+cdef Strided broadcast(Strided x, const td_view *shape):
+    """x as a view of that shape, to which it is known to broadcast."""
+    cdef Strided out
+    if same_shape(&x.view, shape):
+        return x
+    out = x.alias()
+    broadcast_view(&out.view, &x.view, shape)
+    out.size = 1
+    cdef int axis
+    for axis in range(shape.ndim):
+        out.size *= shape.shape[axis]
+    out.dense = False
+    return out
+
+
+cdef int check_writable(Strided out, str op) except -1:
+    if not out.writable:
+        raise BufferReadOnlyError(f"{op}: the array of shape {out.shape_tuple()} is read-only (broadcast, or foreign "
+                                  "read-only memory); write into a copy()")
+    return 0
+
+
+cdef int copy_into(Strided source, Strided out) except -1:
+    """out[...] = source for arrays of one shape (or source broadcasting) on one device, with conversion."""
+    cdef Strided x = broadcast(source, &out.view)
+    if out.size == 0:
+        return 0
+    if (overlaps(&x.view, x.dtype.itemsize, &out.view, out.dtype.itemsize)
+            and not same_view(&x.view, &out.view)):
+        x = broadcast(copied(source), &out.view)
+    if not out.device.is_cpu:
+        out.device.backend.copy(x, out)
+    elif out.size * out.dtype.itemsize < KEEP_GIL:
+        copy_view(&x.view, &out.view, out.dtype.itemsize)
+    else:
+        with nogil:
+            copy_view(&x.view, &out.view, out.dtype.itemsize)
+    return 0
+
+
+cdef Strided copied(Strided x):
+    """A fresh dense array with x's elements."""
+    cdef Strided out = allocate(x.dtype, x.device, &x.view)
+    copy_into(x, out)
+    return out
+
+
+cdef int fill(Strided out, object value) except -1:
+    """Every element becomes the Python scalar."""
+    cdef Strided element
+    cdef double storage = 0
+    if out.device.is_cpu:
+        element = scalar_array(value, out.view.dtype, out.device)
+        copy_into(element, out)
+        return 0
+    store(value, out.view.dtype, <char *>&storage)  # for its range check
+    if out.size:
+        out.device.backend.fill(out, value)
+    return 0
+
+
+cdef Strided on_device(Strided x, Device device):
+    """x on another device; x itself if it is there."""
+    cdef Strided out
+    if x.device is device:
+        return x
+    if not x.dense:
+        x = copied(x)
+    out = allocate(x.dtype, device, &x.view)
+    if x.device.is_cpu:
+        device.backend.from_host(x, out)
+    elif device.is_cpu:
+        x.device.backend.to_host(x, out)
+    else:
+        out = on_device(on_device(x, cpu_device), device)
+    return out

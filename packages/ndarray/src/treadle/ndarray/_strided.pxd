@@ -1,0 +1,32 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+from treadle.ndarray._memory cimport Buffer
+from treadle.ndarray._types cimport Device, DType, td_view
+
+
+@cython.no_gc
+cdef class Strided:
+    cdef td_view view
+    cdef int64_t size
+    cdef bint dense
+    cdef bint writable
+    cdef readonly DType dtype
+    cdef readonly Device device
+    cdef readonly Buffer buffer
+
+    cdef Strided alias(self)
+    cdef Strided reshaped(self, const td_view *shape)
+    cdef Strided sliced(self, tuple key)
+    cdef tuple shape_tuple(self)
+    cdef int _keep(self, Strided out, int64_t length, int64_t stride) except -1
+    cdef int64_t _place(self, object index, int axis) except -1
+
+
+cdef Device cpu_device
+cdef void set_array_type(type array_type)
+cdef Strided blank()
+cdef Strided allocate(DType dtype, Device device, const td_view *shape)
+cdef int read_shape(object shape, td_view *view, str op) except -1
+cdef int normal_axis(object axis, int ndim, str op) except -1
+cdef tuple view_shape(const td_view *view)

@@ -1,0 +1,422 @@
+"""A strided array without arithmetic: memory, dtype, shape, strides, device, and every view of it.
+
+A view shares the buffer and copies nothing. This logic is the same on every device, because it never touches the
+elements. The public class, with operators and conversions, is :class:`treadle.ndarray.NDArray` in ``_array.pyx``.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uintptr_t
+from libc.string cimport memcpy
+
+import operator
+
+from treadle.ndarray._layout cimport broadcast_shape, broadcast_view, dense_strides, is_dense, reshape_strides, view_size
+from treadle.ndarray._memory cimport Buffer, allocate_host, wrap
+from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
+
+from treadle.ndarray.errors import IndexingError, ShapeError
+
+cdef extern from *:
+    """
+    #define TD_NEW(type, arguments) ((PyTypeObject *)(type))->tp_new((PyTypeObject *)(type), arguments, NULL)
+
+    /* Array objects are recycled: a new one is a pop from this stack. Called with the GIL held, which is its lock. */
+    #define TD_SPARE_OBJECTS 256
+    static void *td_spare_objects[TD_SPARE_OBJECTS];
+    static int td_spare_count = 0;
+
+    static PyObject *td_object_alloc(PyTypeObject *type, Py_ssize_t items)
+    {
+        PyObject *object = (PyObject *)(td_spare_count ? td_spare_objects[--td_spare_count]
+                                                       : PyObject_Malloc((size_t)type->tp_basicsize));
+        (void)items;
+        if (!object)
+            return PyErr_NoMemory();
+        memset(object, 0, (size_t)type->tp_basicsize);
+        return PyObject_Init(object, type);
+    }
+
+    static void td_object_free(void *object)
+    {
+        if (td_spare_count < TD_SPARE_OBJECTS)
+            td_spare_objects[td_spare_count++] = object;
+        else
+            PyObject_Free(object);
+    }
+
+    static void td_recycle(PyObject *type)
+    {
+        ((PyTypeObject *)type)->tp_alloc = td_object_alloc;
+        ((PyTypeObject *)type)->tp_free = td_object_free;
+    }
+    """
+    object TD_NEW(PyObject *type, object arguments)
+    void td_recycle(PyObject *type)
+
+cdef type _array_type = None
+cdef tuple _NO_ARGUMENTS = ()
+cdef Device cpu_device = Device("cpu", 0, None)
+
+
+def get_cpu_device():
+    return cpu_device
+
+
+cdef void set_array_type(type array_type):
+    """The class of the arrays that are made here; it is defined in a module above this one."""
+    global _array_type
+    _array_type = array_type
+    td_recycle(<PyObject *>array_type)
+
+
+cdef Strided blank():
+    return <Strided>TD_NEW(<PyObject *>_array_type, _NO_ARGUMENTS)
+
+
+cdef Strided allocate(DType dtype, Device device, const td_view *shape):
+    """A fresh dense array with the shape of ``shape``; its elements are whatever was in the memory."""
+    cdef Strided out = blank()
+    cdef int axis
+    cdef int64_t size = 1
+    cdef int64_t length
+    out.view.ndim = shape.ndim
+    out.view.dtype = dtype.id
+    for axis in range(shape.ndim - 1, -1, -1):
+        length = shape.shape[axis]
+        out.view.shape[axis] = length
+        out.view.strides[axis] = size * dtype.itemsize
+        if length and size > (<int64_t>1 << 56) // length:
+            raise MemoryError(f"an array of shape {view_shape(shape)} and dtype {dtype.name} is beyond any memory")
+        size *= length
+    if size == 0:
+        dense_strides(&out.view, dtype.itemsize)
+    out.dtype = dtype
+    out.device = device
+    if device.is_cpu:
+        out.buffer = allocate_host(size * dtype.itemsize)
+    else:
+        allocation = device.backend.allocate(size * dtype.itemsize, device.index)
+        out.buffer = wrap(<void *><uintptr_t>allocation.pointer, size * dtype.itemsize, allocation)
+    out.view.data = out.buffer.data
+    out.size = size
+    out.dense = True
+    out.writable = True
+    return out
+
+
+cdef tuple view_shape(const td_view *view):
+    cdef int axis
+    return tuple([view.shape[axis] for axis in range(view.ndim)])
+
+
+cdef int read_shape(object shape, td_view *view, str op) except -1:
+    """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
+    cdef int64_t length
+    if isinstance(shape, int):
+        shape = (shape,)
+    try:
+        lengths = [operator.index(each) for each in shape]
+    except TypeError:
+        raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
+    if len(lengths) > TD_MAX_NDIM:
+        raise ShapeError(f"{op}: {len(lengths)} dimensions; at most {TD_MAX_NDIM} are possible")
+    view.ndim = 0
+    for each in lengths:
+        if each < 0 or each >= 1 << 62:
+            raise ShapeError(f"{op}: shape {tuple(lengths)} has the impossible length {each}")
+        view.shape[view.ndim] = each
+        view.ndim += 1
+    return 0
+
+
+cdef int normal_axis(object axis, int ndim, str op) except -1:
+    """An axis as a number in [0, ndim); raises ShapeError."""
+    cdef int64_t number
+    try:
+        number = operator.index(axis)
+    except TypeError:
+        raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
+    except OverflowError:
+        number = TD_MAX_NDIM + 1
+    if number < -ndim or number >= ndim:
+        raise ShapeError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
+    return <int>(number + ndim if number < 0 else number)
+
+
+def normalize_axis(axis, int ndim, str op):
+    """An axis as a number in [0, ndim); raises ShapeError that names the op."""
+    return normal_axis(axis, ndim, op)
+
+
+@cython.no_gc
+cdef class Strided:
+    """Buffer + dtype + shape + strides + device."""
+
+    cdef tuple shape_tuple(self):
+        return view_shape(&self.view)
+
+    @property
+    def shape(self):
+        """The lengths of the axes, a tuple of ints."""
+        return view_shape(&self.view)
+
+    @property
+    def strides(self):
+        """The steps between neighbours along each axis, in bytes."""
+        cdef int axis
+        return tuple([self.view.strides[axis] for axis in range(self.view.ndim)])
+
+    @property
+    def ndim(self):
+        """The number of axes."""
+        return self.view.ndim
+
+    @property
+    def size(self):
+        """The number of elements."""
+        return self.size
+
+    @property
+    def itemsize(self):
+        """Bytes an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements; a broadcast view counts each repetition."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def data_pointer(self):
+        """The address of the first element, of the device's memory."""
+        return <uintptr_t>self.view.data
+
+    @property
+    def is_contiguous(self):
+        """Whether the elements lie in C order without gaps."""
+        return self.dense
+
+    @property
+    def readonly(self):
+        """Whether writing is refused: the memory is foreign and read-only, or elements are broadcast."""
+        return not self.writable
+
+    @property
+    def version(self):
+        """How often the buffer was written in place, through whatever view."""
+        return self.buffer.version
+
+    cdef Strided alias(self):
+        """A new array object for the same memory; the caller changes its view before anyone sees it."""
+        cdef Strided out = blank()
+        cdef size_t lengths = self.view.ndim * sizeof(int64_t)
+        out.view.data = self.view.data
+        out.view.dtype = self.view.dtype
+        out.view.ndim = self.view.ndim
+        memcpy(out.view.shape, self.view.shape, lengths)
+        memcpy(out.view.strides, self.view.strides, lengths)
+        out.size = self.size
+        out.dense = self.dense
+        out.writable = self.writable
+        out.dtype = self.dtype
+        out.device = self.device
+        out.buffer = self.buffer
+        return out
+
+    cdef Strided reshaped(self, const td_view *shape):
+        """A view with another shape of the same size, or None where strides cannot express it."""
+        cdef Strided out = self.alias()
+        out.view.ndim = shape.ndim
+        memcpy(out.view.shape, shape.shape, shape.ndim * sizeof(int64_t))
+        if self.dense:
+            dense_strides(&out.view, self.dtype.itemsize)
+        elif reshape_strides(&self.view, &out.view, self.dtype.itemsize) != 0:
+            return None
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    def view_permuted(self, axes):
+        """The axes in another order: ``permute_dims``."""
+        cdef Strided out
+        cdef int axis, place
+        cdef list order
+        try:
+            order = [normal_axis(each, self.view.ndim, "permute_dims") for each in axes]
+        except TypeError:
+            raise ShapeError(f"permute_dims: axes is a sequence of ints, not {axes!r}") from None
+        if len(order) != self.view.ndim or len(set(order)) != len(order):
+            raise ShapeError(f"permute_dims: {tuple(axes)} does not name each of the {self.view.ndim} axes once")
+        out = self.alias()
+        for place in range(self.view.ndim):
+            axis = order[place]
+            out.view.shape[place] = self.view.shape[axis]
+            out.view.strides[place] = self.view.strides[axis]
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    def view_transposed(self):
+        """All axes in reverse order."""
+        cdef Strided out = self.alias()
+        cdef int axis
+        for axis in range(self.view.ndim):
+            out.view.shape[axis] = self.view.shape[self.view.ndim - 1 - axis]
+            out.view.strides[axis] = self.view.strides[self.view.ndim - 1 - axis]
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    def view_matrix_transposed(self):
+        """The last two axes exchanged."""
+        cdef int last = self.view.ndim - 1
+        if last < 1:
+            raise ShapeError(f"matrix_transpose: shape {self.shape_tuple()} has no two axes")
+        cdef Strided out = self.alias()
+        out.view.shape[last], out.view.shape[last - 1] = self.view.shape[last - 1], self.view.shape[last]
+        out.view.strides[last], out.view.strides[last - 1] = self.view.strides[last - 1], self.view.strides[last]
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    def view_broadcast(self, shape):
+        """Stretched to a shape, read-only: ``broadcast_to``."""
+        cdef td_view target
+        cdef td_view widened
+        cdef Strided out
+        read_shape(shape, &target, "broadcast_to")
+        widened = target
+        if (self.view.ndim > target.ndim or broadcast_shape(&widened, &self.view) != 0
+                or view_shape(&widened) != view_shape(&target)):
+            raise ShapeError(f"broadcast_to: shape {self.shape_tuple()} does not broadcast to {view_shape(&target)}")
+        out = self.alias()
+        broadcast_view(&out.view, &self.view, &target)
+        out.size = view_size(&target)
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        out.writable = self.writable and out.size == self.size
+        return out
+
+    def view_expanded(self, axis):
+        """With a new axis of length 1: ``expand_dims``."""
+        cdef int place = normal_axis(axis, self.view.ndim + 1, "expand_dims")
+        cdef int each
+        cdef Strided out
+        if self.view.ndim == TD_MAX_NDIM:
+            raise ShapeError(f"expand_dims: more than {TD_MAX_NDIM} dimensions")
+        out = self.alias()
+        for each in range(self.view.ndim, place, -1):
+            out.view.shape[each] = self.view.shape[each - 1]
+            out.view.strides[each] = self.view.strides[each - 1]
+        out.view.ndim += 1
+        out.view.shape[place] = 1
+        out.view.strides[place] = self.dtype.itemsize
+        return out
+
+    def view_squeezed(self, axes):
+        """Without the named axes, each of length 1; None names all such: ``squeeze``."""
+        cdef Strided out = self.alias()
+        cdef int axis
+        if axes is None:
+            dropped = {axis for axis in range(self.view.ndim) if self.view.shape[axis] == 1}
+        else:
+            axes = axes if isinstance(axes, (tuple, list)) else (axes,)
+            dropped = {normal_axis(each, self.view.ndim, "squeeze") for each in axes}
+            if len(dropped) != len(axes):
+                raise ShapeError(f"squeeze: {axes} names an axis twice")
+        out.view.ndim = 0
+        for axis in range(self.view.ndim):
+            if axis not in dropped:
+                out.view.shape[out.view.ndim] = self.view.shape[axis]
+                out.view.strides[out.view.ndim] = self.view.strides[axis]
+                out.view.ndim += 1
+            elif self.view.shape[axis] != 1:
+                raise ShapeError(f"squeeze: axis {axis} of shape {self.shape_tuple()} has length "
+                                 f"{self.view.shape[axis]}, not 1")
+        return out
+
+    def view_flipped(self, axes):
+        """Backwards along the named axes; None names all: ``flip``."""
+        cdef Strided out = self.alias()
+        cdef int axis
+        if axes is None:
+            axes = range(self.view.ndim)
+        elif not isinstance(axes, (tuple, list)):
+            axes = (axes,)
+        flipped = {normal_axis(each, self.view.ndim, "flip") for each in axes}
+        if len(flipped) != len(axes):
+            raise ShapeError(f"flip: {axes} names an axis twice")
+        for axis in flipped:
+            if self.view.shape[axis] > 0:
+                out.view.data += (self.view.shape[axis] - 1) * self.view.strides[axis]
+            out.view.strides[axis] = -self.view.strides[axis]
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    cdef Strided sliced(self, tuple key):
+        """Basic indexing: ints, slices, None and one Ellipsis. The key holds nothing else."""
+        cdef Strided out = self.alias()
+        cdef int axis = 0
+        cdef int taken = 0
+        cdef int skipped
+        cdef Py_ssize_t start, stop, step
+        for each in key:
+            if each is not None and each is not Ellipsis:
+                taken += 1
+        if taken > self.view.ndim:
+            raise IndexingError(f"index: {taken} indices for shape {self.shape_tuple()} of {self.view.ndim} dimensions")
+        out.view.ndim = 0
+        skipped = self.view.ndim - taken
+        if Ellipsis not in key:
+            key = key + (Ellipsis,)
+        elif key.count(Ellipsis) > 1:
+            raise IndexingError("index: more than one Ellipsis ('...')")
+        for each in key:
+            if each is None:
+                self._keep(out, 1, self.dtype.itemsize)
+            elif each is Ellipsis:
+                while skipped > 0:
+                    self._keep(out, self.view.shape[axis], self.view.strides[axis])
+                    axis += 1
+                    skipped -= 1
+            elif isinstance(each, slice):
+                if each == slice(None):
+                    self._keep(out, self.view.shape[axis], self.view.strides[axis])
+                else:
+                    start, stop, step = _slice_indices(each, self.view.shape[axis])
+                    length = len(range(start, stop, step))
+                    if length:
+                        out.view.data += start * self.view.strides[axis]
+                    self._keep(out, length, step * self.view.strides[axis] if length > 1 else self.view.strides[axis])
+                axis += 1
+            else:
+                out.view.data += self._place(each, axis) * self.view.strides[axis]
+                axis += 1
+        out.size = view_size(&out.view)
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    cdef int _keep(self, Strided out, int64_t length, int64_t stride) except -1:
+        if out.view.ndim == TD_MAX_NDIM:
+            raise IndexingError(f"index: the result has more than {TD_MAX_NDIM} dimensions")
+        out.view.shape[out.view.ndim] = length
+        out.view.strides[out.view.ndim] = stride
+        out.view.ndim += 1
+        return 0
+
+    cdef int64_t _place(self, object index, int axis) except -1:
+        cdef int64_t length = self.view.shape[axis]
+        cdef int64_t place
+        try:
+            place = operator.index(index)
+        except OverflowError:
+            place = -length - 1
+        if place < -length or place >= length:
+            raise IndexingError(f"index {index} is out of bounds for axis {axis} of length {length} "
+                                f"(shape {self.shape_tuple()})")
+        return place + length if place < 0 else place
+
+
+cdef tuple _slice_indices(object each, int64_t length):
+    try:
+        return each.indices(length)
+    except TypeError:
+        raise IndexingError(f"index: a slice is made of ints, not {each!r}") from None
+    except ValueError:
+        raise IndexingError(f"index: the step of {each!r} is zero") from None

@@ -1,0 +1,167 @@
+"""Element types and devices: what an array is made of, apart from its memory."""
+
+from libc.stdint cimport int8_t
+
+import struct
+
+from treadle.ndarray.errors import DTypeError
+
+cdef object _DTYPES = [None] * TD_DTYPE_COUNT
+cdef int8_t _promotion[32][32]
+
+
+cdef class DType:
+    """The type of an array's elements.
+
+    ``name`` is the array API's ("float32"), ``kind`` is "b", "i", "u" or "f", ``itemsize`` is in bytes, ``id`` is the
+    number of the type in ``include/treadle/types.h`` and ``format`` its code in the buffer protocol.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.float32.itemsize
+    4
+    """
+
+    def __init__(self, str name, str kind, int id, str format):
+        self.name = name
+        self.kind = kind
+        self.id = id
+        self.format = format
+        self.format_bytes = format.encode()
+        self.itemsize = struct.calcsize(format)
+
+    def __repr__(self):
+        return f"treadle.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            return self.name == other
+        return self is other
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __reduce__(self):
+        return dtype_named, (self.name,)
+
+
+cdef class Device:
+    """Where an array's memory lies: ``cpu``, ``numpy``, ``cuda:0``, ``cuda_emulated``.
+
+    Equal to its name: ``x.device == "cpu"``. Made by :func:`treadle.ndarray.device`.
+    """
+
+    def __init__(self, str type, int index, object backend):
+        self.type = type
+        self.index = index
+        self.backend = backend
+        self.is_cpu = backend is None
+
+    def __str__(self):
+        return f"{self.type}:{self.index}" if self.type == "cuda" else self.type
+
+    def __repr__(self):
+        return f"device('{self}')"
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            return str(self) == other or (self.index == 0 and self.type == other)
+        return self is other
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+cdef DType dtype_from_id(int dtype):
+    return <DType>_DTYPES[dtype]
+
+
+cdef bint is_floating(int dtype) noexcept nogil:
+    return dtype == TD_f32 or dtype == TD_f64
+
+
+cdef bint is_signed(int dtype) noexcept nogil:
+    return TD_i8 <= dtype <= TD_i64
+
+
+cdef bint is_unsigned(int dtype) noexcept nogil:
+    return TD_u8 <= dtype <= TD_u64
+
+
+cdef int promote(int x, int y) noexcept nogil:
+    return _promotion[x][y]
+
+
+def result_dtype(DType x, DType y):
+    """The dtype that operands of dtypes x and y meet in."""
+    return dtype_from_id(_promotion[x.id][y.id])
+
+
+def dtype_named(object name):
+    """The DType of a name, a DType, or a Python type (bool, int, float).
+
+    Raises DTypeError for anything else.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.dtype("int8")
+    treadle.int8
+    """
+    cdef DType each
+    if isinstance(name, DType):
+        return name
+    if name is bool:
+        name = "bool"
+    elif name is int:
+        name = "int64"
+    elif name is float:
+        name = "float32"
+    for each in _DTYPES:
+        if each is not None and each.name == name:
+            return each
+    name = getattr(name, "name", getattr(name, "__name__", name))  # numpy.dtype("float32") and numpy.float32
+    for each in _DTYPES:
+        if each is not None and each.name == name:
+            return each
+    known = ", ".join([(<DType>each).name for each in _DTYPES if each is not None])
+    raise DTypeError(f"no dtype {name!r}; there are {known}")
+
+
+def all_dtypes():
+    """Every DType, in the order of their ids."""
+    return [each for each in _DTYPES if each is not None]
+
+
+cdef int _promote_rule(DType x, DType y):
+    cdef DType low = x
+    cdef DType high = y
+    if x.id == y.id:
+        return x.id
+    order = "buif"  # low to high
+    if order.index(x.kind) > order.index(y.kind):
+        low, high = y, x
+    if low.kind == high.kind:
+        return low.id if low.itemsize > high.itemsize else high.id
+    if low.kind == "u" and high.kind == "i":
+        if low.itemsize < high.itemsize:
+            return high.id
+        return TD_f64 if low.itemsize == 8 else TD_i8 + low.id - TD_u8 + 1
+    return high.id  # bool with anything, integers with a float: the float decides
+
+
+cdef void _build():
+    cdef DType x, y
+    for name, kind, id, format in (
+        ("bool", "b", TD_bool, "?"), ("int8", "i", TD_i8, "b"), ("int16", "i", TD_i16, "h"), ("int32", "i", TD_i32, "i"),
+        ("int64", "i", TD_i64, "q"), ("uint8", "u", TD_u8, "B"), ("uint16", "u", TD_u16, "H"),
+        ("uint32", "u", TD_u32, "I"), ("uint64", "u", TD_u64, "Q"), ("float32", "f", TD_f32, "f"),
+        ("float64", "f", TD_f64, "d"),
+    ):
+        _DTYPES[id] = DType(name, kind, id, format)
+    for x in all_dtypes():
+        for y in all_dtypes():
+            _promotion[x.id][y.id] = _promote_rule(x, y)
+
+
+_build()

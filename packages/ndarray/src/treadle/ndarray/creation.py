@@ -1,0 +1,356 @@
+"""Making arrays: from Python and foreign data, filled, counted."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+from treadle.ndarray import _array, _families
+from treadle.ndarray._array import NDArray
+from treadle.ndarray._memory import ForeignBuffer
+from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named
+from treadle.ndarray.devices import _cpu, default_device, device as find_device
+from treadle.ndarray.errors import DTypeError, ShapeError
+
+__all__ = [
+    "arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "one_hot", "ones", "ones_like",
+    "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+type_of = {each.name: each for each in all_dtypes()}
+_FORMATS = {each.format: each for each in all_dtypes()}
+_FORMATS |= {"l": type_of["int64"], "L": type_of["uint64"], "n": type_of["int64"], "N": type_of["uint64"]}
+_float32, _int64, _bool = type_of["float32"], type_of["int64"], type_of["bool"]
+
+Shape = SupportsIndex | Sequence[SupportsIndex]
+DTypeLike = DType | str | type
+DeviceLike = Device | str
+
+
+def _place(device: DeviceLike | None) -> Device:
+    return default_device() if device is None else find_device(device)
+
+
+def asarray(
+    obj: Any, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: bool | None = None
+) -> NDArray:
+    """An array of ``obj``: an array, a scalar, nested sequences, or anything with the buffer protocol (NumPy arrays).
+
+    Foreign memory is shared without a copy where its dtype and alignment allow (read-only memory gives a read-only
+    array); ``copy=True`` always copies, ``copy=False`` raises ValueError where a copy is needed. Python floats give
+    float32, ints int64, bools bool; NumPy data keeps its dtype.
+
+    Raises DTypeError for data that is no number, ShapeError for ragged sequences.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.asarray([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    wanted = None if dtype is None else dtype_named(dtype)
+    shares = False
+    if isinstance(obj, NDArray):
+        array, shares = obj, True
+        place = obj.device if device is None else find_device(device)
+    else:
+        place = _place(device)
+        if isinstance(obj, bool | int | float):
+            array = _from_sequence([obj], (), wanted)
+        elif isinstance(obj, list | tuple | range):
+            array = _from_nested(obj, wanted)
+        else:
+            array, shares = _from_buffer(obj)
+    needs_copy = (wanted is not None and wanted is not array.dtype) or place is not array.device
+    if copy is False and (needs_copy or not shares):
+        raise ValueError(f"asarray: a copy is needed to make {wanted or array.dtype} on {place} from {type(obj).__name__}")
+    result = array.to_device(place)
+    if wanted is not None:
+        result = result.astype(wanted, copy=False)
+    return result.copy() if copy and result is array and shares else result
+
+
+def _from_nested(obj: Sequence[Any], dtype: DType | None) -> NDArray:
+    shape: list[int] = []
+    level: Any = obj
+    while isinstance(level, list | tuple | range):
+        shape.append(len(level))
+        if not len(level):
+            break
+        level = level[0]
+    if hasattr(level, "shape") and level.shape != ():
+        return _stacked(obj, dtype)
+    scalars: list[Any] = []
+    _collect(obj, tuple(shape), 0, scalars)
+    return _from_sequence(scalars, tuple(shape), dtype)
+
+
+def _stacked(obj: Any, dtype: DType | None) -> NDArray:
+    """Sequences whose leaves are arrays: joined on the cpu."""
+    from treadle.ndarray.manipulation import stack
+
+    if isinstance(obj, list | tuple):
+        parts = [_stacked(each, dtype) for each in obj]
+        if any(each.shape != parts[0].shape for each in parts):
+            raise ShapeError(f"asarray: ragged sequence: parts of shapes {[each.shape for each in parts]}")
+        return stack(parts)
+    return asarray(obj, dtype=dtype, device=_cpu)
+
+
+def _collect(obj: Any, shape: tuple[int, ...], depth: int, scalars: list[Any]) -> None:
+    if depth == len(shape):
+        if isinstance(obj, list | tuple | range):
+            raise ShapeError(f"asarray: ragged sequence: {type(obj).__name__} where a number is expected at depth {depth}")
+        scalars.append(obj)
+        return
+    if not isinstance(obj, list | tuple | range):
+        raise ShapeError(
+            f"asarray: ragged sequence: {type(obj).__name__} where a sequence of length {shape[depth]} is expected at "
+            f"depth {depth}"
+        )
+    if len(obj) != shape[depth]:
+        raise ShapeError(f"asarray: ragged sequence: lengths {shape[depth]} and {len(obj)} at depth {depth}")
+    if depth + 1 == len(shape) and not any(isinstance(each, list | tuple | range) for each in obj):
+        scalars.extend(obj)
+        return
+    for each in obj:
+        _collect(each, shape, depth + 1, scalars)
+
+
+def _from_sequence(scalars: list[Any], shape: tuple[int, ...], dtype: DType | None) -> NDArray:
+    values = [_number(each) for each in scalars]
+    if dtype is None:
+        kinds = {type(each) for each in values}
+        dtype = _float32 if float in kinds or not kinds else _int64 if int in kinds else _bool
+    out = _array.empty(shape, dtype, _cpu)
+    _array.store_scalars(out, values)
+    return out
+
+
+def _number(value: Any) -> bool | int | float:
+    if isinstance(value, bool | int | float):
+        return value
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # NumPy scalars, 0-d arrays
+        value = value.item()
+        if isinstance(value, bool | int | float):
+            return value
+    raise DTypeError(f"asarray: {value!r} of type {type(value).__name__} is no number")
+
+
+def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
+    """The array and whether it shares the memory."""
+    try:
+        memory = ForeignBuffer(obj)
+    except (TypeError, ValueError, BufferError) as error:
+        raise DTypeError(
+            f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({error})"
+        ) from None
+    format = memory.format
+    if len(format) == 2 and format[0] in "@=<":
+        format = format[1]
+    elif len(format) == 2 and format[0] in ">!" and hasattr(obj, "dtype"):
+        return _from_buffer(obj.astype(obj.dtype.newbyteorder("=")))[0], False
+    dtype = _FORMATS.get(format)
+    if dtype is None or dtype.itemsize != memory.itemsize:
+        named = getattr(obj, "dtype", f"buffer format {memory.format!r}")
+        known = ", ".join(type_of)
+        raise DTypeError(f"asarray: {named} has no counterpart here; convert it to one of {known}")
+    size = math.prod(memory.shape)
+    aligned = memory.pointer % dtype.itemsize == 0 and all(
+        stride % dtype.itemsize == 0 for stride, length in zip(memory.strides, memory.shape, strict=True) if length > 1
+    )
+    if size and not aligned:
+        return _from_buffer(obj.copy())[0], False
+    return _array.from_memory(memory, dtype), True
+
+
+def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+    """An array of the shape whose elements are whatever the memory held. Default dtype float32.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _array.empty(shape, _float32 if dtype is None else dtype_named(dtype), _place(device))
+
+
+def full(
+    shape: Shape, fill_value: bool | int | float, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> NDArray:
+    """An array of the shape with every element ``fill_value``, whose kind decides the default dtype.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.full((2,), 7)
+    array([7, 7])
+    """
+    value = _number(fill_value)
+    if dtype is None:
+        dtype = _bool if isinstance(value, bool) else _int64 if isinstance(value, int) else _float32
+    out = empty(shape, dtype=dtype, device=device)
+    out[...] = value
+    return out
+
+
+def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+    """An array of zeros. Default dtype float32.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.zeros(2)
+    array([0., 0.])
+    """
+    return full(shape, 0, dtype=_float32 if dtype is None else dtype, device=device)
+
+
+def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+    """An array of ones. Default dtype float32.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.ones(2)
+    array([1., 1.])
+    """
+    return full(shape, 1, dtype=_float32 if dtype is None else dtype, device=device)
+
+
+def empty_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+    """:func:`empty` with the shape, and by default the dtype and device, of x."""
+    return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
+
+
+def full_like(
+    x: NDArray, /, fill_value: bool | int | float, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> NDArray:
+    """:func:`full` with the shape, and by default the dtype and device, of x.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.full_like(nd.zeros(2), 3)
+    array([3., 3.])
+    """
+    out = empty_like(x, dtype=dtype, device=device)
+    out[...] = fill_value
+    return out
+
+
+def zeros_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+    """:func:`zeros` with the shape, and by default the dtype and device, of x."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+    """:func:`ones` with the shape, and by default the dtype and device, of x."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def arange(
+    start: int | float,
+    /,
+    stop: int | float | None = None,
+    step: int | float = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> NDArray:
+    """start, start + step, ... below stop, 1-D; with one argument from 0. int64 for ints, else float32.
+
+    Raises ShapeError when step is 0.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.arange(5)
+    array([0, 1, 2, 3, 4])
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ShapeError("arange: step is 0")
+    whole = all(isinstance(each, int) for each in (start, stop, step))
+    length = max(0, -((start - stop) // step) if whole else math.ceil((stop - start) / step))
+    out = empty((int(length),), dtype=(_int64 if whole else _float32) if dtype is None else dtype, device=device)
+    if out.dtype.kind in "iu" and not whole:
+        start, step = int(start), int(step)
+    _families.arange(out, start, step)
+    return out
+
+
+def linspace(
+    start: int | float,
+    stop: int | float,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    endpoint: bool = True,
+) -> NDArray:
+    """``num`` numbers evenly spaced from start to stop, which is the last one unless ``endpoint`` is False.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linspace(0, 1, 3)
+    array([0. , 0.5, 1. ])
+    """
+    steps = num - 1 if endpoint else num
+    step = (stop - start) / steps if steps > 0 else 0.0
+    out = empty((num,), dtype=dtype, device=device)
+    _families.arange(out, float(start), step)
+    if endpoint and num > 1:
+        out[-1] = stop
+    return out
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> NDArray:
+    """Ones on the k-th diagonal, zeros elsewhere. Shape (n_rows, n_cols or n_rows).
+
+    >>> import treadle.ndarray as nd
+    >>> nd.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    rows = arange(n_rows, device=device)
+    columns = arange(n_rows if n_cols is None else n_cols, device=device)
+    return ((rows[:, None] + k) == columns).astype(_float32 if dtype is None else dtype)
+
+
+def _triangle(x: NDArray, k: int, lower: bool) -> NDArray:
+    from treadle.ndarray.elementwise import where
+
+    if x.ndim < 2:
+        raise ShapeError(f"{'tril' if lower else 'triu'}: shape {x.shape} has no two axes")
+    rows = arange(x.shape[-2], device=x.device)[:, None] + k
+    columns = arange(x.shape[-1], device=x.device)
+    return where(rows >= columns if lower else rows <= columns, x, zeros((), dtype=x.dtype, device=x.device))
+
+
+def tril(x: NDArray, /, *, k: int = 0) -> NDArray:
+    """x with zeros above the k-th diagonal of its last two axes.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.tril(nd.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return _triangle(x, k, lower=True)
+
+
+def triu(x: NDArray, /, *, k: int = 0) -> NDArray:
+    """x with zeros below the k-th diagonal of its last two axes.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.triu(nd.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return _triangle(x, k, lower=False)
+
+
+def one_hot(indices: NDArray, num_classes: int, *, dtype: DTypeLike = "float32") -> NDArray:
+    """A new last axis with 1 at the index and 0 elsewhere; an index outside [0, num_classes) gives only zeros.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.one_hot(nd.asarray([1, 0]), 2).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"one_hot: indices must be integers, not {indices.dtype.name}")
+    classes = arange(operator.index(num_classes), device=indices.device)
+    return (indices[..., None] == classes).astype(dtype)

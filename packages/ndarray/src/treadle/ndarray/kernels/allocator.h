@@ -1,0 +1,20 @@
+/* Host memory for arrays: 64-byte aligned blocks from a cache of free lists by size class.
+ * Called with the GIL held, which is its lock. */
+#ifndef TREADLE_ALLOCATOR_H
+#define TREADLE_ALLOCATOR_H
+
+#include <stdint.h>
+
+typedef struct {
+    int64_t in_use;  /* bytes handed out */
+    int64_t peak;    /* the most there ever were of them */
+    int64_t cached;  /* bytes waiting in free lists */
+    int64_t blocks;  /* blocks handed out */
+} td_memory_statistics;
+
+void *td_allocate(int64_t nbytes); /* NULL when there is none */
+void td_release(void *block, int64_t nbytes);
+void td_empty_cache(void);
+td_memory_statistics td_memory(void);
+
+#endif

@@ -1,0 +1,41 @@
+/* The micro-kernels under the matrix product, one table an instruction set. _matmul.pyx does the cutting, the packing
+ * and the threading; what stands here touches one tile, one sliver or a few dot products. All strides are in bytes. */
+#ifndef TREADLE_MATMUL_KERNELS_H
+#define TREADLE_MATMUL_KERNELS_H
+
+#include "treadle/types.h"
+
+typedef struct {
+    int32_t rows;    /* of the largest tile */
+    int32_t columns; /* of the largest tile; a packed sliver of b has this width */
+
+    /* out[i, j] (+)= sum over p < k of a[i, p] * b[p, j], for a tile of at most rows x columns. Columns of b and out
+     * are dense; a may lie anyhow. Never reads b past the given columns. */
+    void (*tile)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step, const char *b,
+                 int64_t b_step, char *out, int64_t out_row, int accumulate);
+
+    /* Copies k rows of `columns` elements to to[p * width + j], width >= columns, and fills the rest of each row
+     * with zeros. `to` must have 64 bytes to spare. */
+    void (*pack)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, int64_t column, char *to);
+
+    /* out[j] = sum over p < k of a[p] * b[p, j], for j < columns; a and the columns of b are dense along p. */
+    void (*dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
+                 int64_t out_column);
+} td_matmul_tiles;
+
+/* out[i, j] (+)= a[i, :] . b[:, j] for any strides, one loop after the other: what integers and bool need. */
+typedef void (*td_matmul_plain)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step,
+                                const char *b, int64_t b_step, int64_t b_column, char *out, int64_t out_row,
+                                int64_t out_column);
+
+typedef struct {
+    td_matmul_tiles f32;
+    td_matmul_tiles f64;
+    td_matmul_plain plain[TD_DTYPE_COUNT]; /* NULL for floating types */
+    int32_t itemsize[TD_DTYPE_COUNT];
+} td_matmul_kernels;
+
+/* isa: TD_ISA_* of isa.h. */
+const td_matmul_kernels *td_matmul_select(int isa);
+
+#endif

@@ -1,0 +1,266 @@
+/* Tiles, slivers and dot products of one floating type: T, with SUFFIX f32 or f64 and WORD its unsigned integer.
+ *
+ * The tile keeps rows x vectors accumulators in registers: named variables, because arrays of vectors do not stay in
+ * registers with every compiler. `rows` and `vectors` are constants wherever tile_body is inlined, so all that a
+ * smaller tile does not need falls away. Rows of a are addressed from every third row, base + {0, 1, 2} * stride,
+ * which x86 has an addressing mode for. The empty asm keeps the compiler from giving each row a pointer of its own. */
+#define VEC JOIN(vector, SUFFIX)
+#define LANES (VECTOR_BYTES / (int)sizeof(T))
+#define SPREAD JOIN(SPREAD, SUFFIX)
+#define FMA JOIN(FMA, SUFFIX)
+#define LOAD_PART JOIN(LOAD_PART, SUFFIX)
+#define STORE_PART JOIN(STORE_PART, SUFFIX)
+#define NAME(name) JOIN(name, SUFFIX)
+#define MASK_TYPE JOIN(mask, SUFFIX)
+#define MASK_OF JOIN(MASK, SUFFIX)
+#define OPAQUE(pointer) __asm__("" : "+r"(pointer))
+
+typedef T NAME(element);
+typedef struct {
+    VEC value;
+} __attribute__((packed, aligned(sizeof(T)), may_alias)) NAME(unaligned);
+#define LOAD(from) (((const NAME(unaligned) *)(from))->value)
+#define STORE(to, x) (((NAME(unaligned) *)(to))->value = (x))
+
+/* M(row, its base, the multiple of a's row stride to add) */
+#define EACH_TILE_ROW(M) \
+    M(1, a0, 0) M(2, a0, 1) M(3, a0, 2) M(4, a3, 0) M(5, a3, 1) M(6, a3, 2) M(7, a6, 0) \
+    M(8, a6, 1) M(9, a6, 2) M(10, a9, 0) M(11, a9, 1) M(12, a9, 2) M(13, a12, 0) M(14, a12, 1)
+
+#define DECLARE_ROW(i, base, times) VEC low##i = {0}, high##i = {0};
+
+#define MULTIPLY_ROW(i, base, times) \
+    if (rows >= i) { \
+        const VEC x = SPREAD(*(const T *)(base + times * a_row)); \
+        low##i = FMA(x, low, low##i); \
+        if (vectors == 2) \
+            high##i = FMA(x, high, high##i); \
+    }
+
+#define FETCH_ROW(i, base, times) \
+    if (rows >= i) { \
+        __builtin_prefetch(out + (i - 1) * out_row, 0, 3); \
+        if (vectors == 2) \
+            __builtin_prefetch(out + (i - 1) * out_row + VECTOR_BYTES, 0, 3); \
+    }
+
+#define STORE_VECTOR(to, x, partial) \
+    if (partial) { \
+        if (accumulate) \
+            x += LOAD_PART(to, mask); \
+        STORE_PART(to, mask, x); \
+    } else { \
+        if (accumulate) \
+            x += LOAD(to); \
+        STORE(to, x); \
+    }
+
+#define STORE_ROW(i, base, times) \
+    if (rows >= i) { \
+        T *to = (T *)(out + (i - 1) * out_row); \
+        STORE_VECTOR(to, low##i, !whole && vectors == 1) \
+        if (vectors == 2) { \
+            STORE_VECTOR(to + LANES, high##i, !whole) \
+        } \
+    }
+
+INLINE void NAME(tile_body)(const int rows, const int vectors, const int whole, int64_t columns, int64_t k,
+                            const char *a, int64_t a_row, int64_t a_step, const char *b, int64_t b_step, char *out,
+                            int64_t out_row, int accumulate)
+{
+    const MASK_TYPE mask = MASK_OF(columns - (vectors - 1) * LANES);
+    const char *a0 = a, *a3 = a + 3 * a_row, *a6 = a + 6 * a_row, *a9 = a + 9 * a_row, *a12 = a + 12 * a_row;
+    EACH_TILE_ROW(DECLARE_ROW)
+    if (accumulate) {
+        EACH_TILE_ROW(FETCH_ROW)
+    }
+    for (; k > 0; k--) {
+        VEC low, high = {0};
+        if (vectors == 2) {
+            low = LOAD(b);
+            high = whole ? LOAD(b + VECTOR_BYTES) : LOAD_PART(b + VECTOR_BYTES, mask);
+        } else {
+            low = whole ? LOAD(b) : LOAD_PART(b, mask);
+        }
+        b += b_step;
+        EACH_TILE_ROW(MULTIPLY_ROW)
+        a0 += a_step;
+        OPAQUE(a0);
+        if (rows > 3) {
+            a3 += a_step;
+            OPAQUE(a3);
+        }
+        if (rows > 6) {
+            a6 += a_step;
+            OPAQUE(a6);
+        }
+        if (rows > 9) {
+            a9 += a_step;
+            OPAQUE(a9);
+        }
+        if (rows > 12) {
+            a12 += a_step;
+            OPAQUE(a12);
+        }
+    }
+    EACH_TILE_ROW(STORE_ROW)
+}
+
+#define TILE_PARAMETERS \
+    int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step, const char *b, int64_t b_step, \
+        char *out, int64_t out_row, int accumulate
+#define TILE_ARGUMENTS columns, k, a, a_row, a_step, b, b_step, out, out_row, accumulate
+
+#define DEFINE_TILE(i) \
+    static void NAME(tile_##i)(TILE_PARAMETERS) \
+    { \
+        if (WHOLE_TILES_APART && columns == 2 * LANES) \
+            NAME(tile_body)(i, 2, 1, TILE_ARGUMENTS); \
+        else if (columns > LANES) \
+            NAME(tile_body)(i, 2, 0, TILE_ARGUMENTS); \
+        else \
+            NAME(tile_body)(i, 1, 0, TILE_ARGUMENTS); \
+    }
+EACH_ROW_COUNT(DEFINE_TILE)
+
+#define TILE_OF(i) NAME(tile_##i),
+static void (*const NAME(tile_of_rows)[TILE_ROWS])(TILE_PARAMETERS) = {EACH_ROW_COUNT(TILE_OF)};
+
+static void NAME(tile)(int64_t rows, TILE_PARAMETERS)
+{
+    NAME(tile_of_rows)[rows - 1](TILE_ARGUMENTS);
+}
+
+/* --- packing ------------------------------------------------------------------------------------------------- */
+
+/* Columns dense: each row is moved as vectors. */
+static void NAME(pack_rows)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, T *to)
+{
+    const int64_t whole = columns / LANES * LANES;
+    const MASK_TYPE mask = MASK_OF(columns - whole);
+    for (int64_t p = 0; p < k; p++, from += step, to += width) {
+        const T *row = (const T *)from;
+        int64_t j = 0;
+        for (; j < whole; j += LANES)
+            STORE(to + j, LOAD(row + j));
+        if (j < columns) {
+            STORE(to + j, LOAD_PART(row + j, mask));
+            j += LANES;
+        }
+        for (; j < width; j++)
+            to[j] = 0;
+    }
+}
+
+static void NAME(pack_strided)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step,
+                               int64_t column, T *to)
+{
+    for (int64_t p = 0; p < k; p++, from += step, to += width) {
+        for (int64_t j = 0; j < columns; j++)
+            to[j] = *(const T *)(from + j * column);
+        for (int64_t j = columns; j < width; j++)
+            to[j] = 0;
+    }
+}
+
+/* Rows of `to` dense along p in `from`: blocks of 4 x 4 are transposed in registers. */
+typedef T NAME(quad) __attribute__((vector_size(4 * sizeof(T))));
+typedef struct {
+    NAME(quad) value;
+} __attribute__((packed, aligned(sizeof(T)), may_alias)) NAME(unaligned_quad);
+#define QUAD_AT(pointer) (((NAME(unaligned_quad) *)(pointer))->value)
+
+INLINE void NAME(transpose_quad)(const char *from, int64_t column, T *to, int64_t width)
+{
+    const NAME(quad) x0 = QUAD_AT(from), x1 = QUAD_AT(from + column), x2 = QUAD_AT(from + 2 * column),
+                     x3 = QUAD_AT(from + 3 * column);
+    const NAME(quad) low01 = SHUFFLE(WORD, x0, x1, 0, 4, 1, 5), low23 = SHUFFLE(WORD, x2, x3, 0, 4, 1, 5),
+                     high01 = SHUFFLE(WORD, x0, x1, 2, 6, 3, 7), high23 = SHUFFLE(WORD, x2, x3, 2, 6, 3, 7);
+    QUAD_AT(to) = SHUFFLE(WORD, low01, low23, 0, 1, 4, 5);
+    QUAD_AT(to + width) = SHUFFLE(WORD, low01, low23, 2, 3, 6, 7);
+    QUAD_AT(to + 2 * width) = SHUFFLE(WORD, high01, high23, 0, 1, 4, 5);
+    QUAD_AT(to + 3 * width) = SHUFFLE(WORD, high01, high23, 2, 3, 6, 7);
+}
+
+static void NAME(pack_transposed)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t column, T *to)
+{
+    const int64_t block_columns = columns / 4 * 4;
+    for (; k >= 4; k -= 4, from += 4 * sizeof(T), to += 4 * width) {
+        for (int64_t j = 0; j < block_columns; j += 4)
+            NAME(transpose_quad)(from + j * column, column, to + j, width);
+        for (int64_t p = 0; p < 4; p++) {
+            for (int64_t j = block_columns; j < columns; j++)
+                to[p * width + j] = ((const T *)(from + j * column))[p];
+            for (int64_t j = columns; j < width; j++)
+                to[p * width + j] = 0;
+        }
+    }
+    NAME(pack_strided)(k, columns, width, from, sizeof(T), column, to);
+}
+
+static void NAME(pack)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, int64_t column,
+                       char *to)
+{
+    if (column == (int64_t)sizeof(T))
+        NAME(pack_rows)(k, columns, width, from, step, (T *)to);
+    else if (step == (int64_t)sizeof(T))
+        NAME(pack_transposed)(k, columns, width, from, column, (T *)to);
+    else
+        NAME(pack_strided)(k, columns, width, from, step, column, (T *)to);
+}
+
+/* --- dot products ---------------------------------------------------------------------------------------------- */
+
+INLINE T NAME(sum_lanes)(VEC x)
+{
+    T lanes[LANES];
+    STORE(lanes, x);
+    for (int half = LANES / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
+/* `count` columns at once, each with two accumulators, so that the additions do not wait for each other. */
+INLINE void NAME(dots_body)(const int count, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
+                            int64_t out_column)
+{
+    const char *b0 = b, *b1 = b + b_column, *b2 = b + 2 * b_column, *b3 = b + 3 * b_column;
+    VEC s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, t0 = {0}, t1 = {0}, t2 = {0}, t3 = {0};
+    const int64_t pair = 2 * VECTOR_BYTES, end = k * (int64_t)sizeof(T), pairs = end / pair * pair;
+    int64_t at = 0;
+    for (; at < pairs; at += pair) {
+        const VEC x = LOAD(a + at), y = LOAD(a + at + VECTOR_BYTES);
+#define DOT_PAIR(n) \
+    if (count > n) { \
+        s##n = FMA(x, LOAD(b##n + at), s##n); \
+        t##n = FMA(y, LOAD(b##n + at + VECTOR_BYTES), t##n); \
+    }
+        DOT_PAIR(0) DOT_PAIR(1) DOT_PAIR(2) DOT_PAIR(3)
+    }
+    for (; at < end; at += VECTOR_BYTES) {
+        const int64_t left = (end - at) / (int64_t)sizeof(T);
+        const MASK_TYPE mask = MASK_OF(left < LANES ? left : LANES);
+        const VEC x = LOAD_PART(a + at, mask);
+#define DOT_PART(n) \
+    if (count > n) \
+        s##n = FMA(x, LOAD_PART(b##n + at, mask), s##n);
+        DOT_PART(0) DOT_PART(1) DOT_PART(2) DOT_PART(3)
+    }
+#define DOT_END(n) \
+    if (count > n) \
+        *(T *)(out + n * out_column) = NAME(sum_lanes)(s##n + t##n);
+    DOT_END(0) DOT_END(1) DOT_END(2) DOT_END(3)
+#undef DOT_PAIR
+#undef DOT_PART
+#undef DOT_END
+}
+
+static void NAME(dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
+                       int64_t out_column)
+{
+    for (; columns >= 4; columns -= 4, b += 4 * b_column, out += 4 * out_column)
+        NAME(dots_body)(4, k, a, b, b_column, out, out_column);
+    for (; columns > 0; columns--, b += b_column, out += out_column)
+        NAME(dots_body)(1, k, a, b, b_column, out, out_column);
+}

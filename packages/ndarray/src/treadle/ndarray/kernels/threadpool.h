@@ -1,0 +1,16 @@
+/* A pool of threads for kernels. The caller always works too and can finish a job alone, so nothing waits for a core
+ * that is taken; a job's blocks are cut by its shape, never by the number of threads, so neither are its results. */
+#ifndef TREADLE_THREADPOOL_H
+#define TREADLE_THREADPOOL_H
+
+#include <stdint.h>
+
+/* Calls body(context, block) for each block in [0, blocks), from several threads where there are some: not inside
+ * another job, nor while another thread has one running. Returns when all calls have. Needs no GIL. */
+void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block), void *context);
+
+/* The caller counts as one. 0 or less asks for the default: TREADLE_NUM_THREADS, else the processors allowed. */
+void td_set_num_threads(int threads);
+int td_get_num_threads(void);
+
+#endif

@@ -1,0 +1,232 @@
+"""Reductions, index reductions and scans, and what is composed from them."""
+
+from collections.abc import Callable, Sequence
+
+from treadle.ndarray import _families
+from treadle.ndarray._array import NDArray
+from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._types import dtype_named
+from treadle.ndarray.creation import DTypeLike, asarray, empty_like
+from treadle.ndarray.elementwise import exp, isfinite, log, square, where  # type: ignore[attr-defined]
+from treadle.ndarray.manipulation import reshape
+
+__all__ = [
+    "all", "any", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logsumexp", "max", "mean", "min", "prod",
+    "softmax", "std", "sum", "var",
+]  # fmt: skip
+
+Axis = int | Sequence[int] | None
+
+
+def _reduced(op: str, x: NDArray, axis: Axis, keepdims: bool, dtype: DTypeLike | None = None) -> NDArray:
+    array = x if isinstance(x, NDArray) else asarray(x)
+    if dtype is None:
+        return _families.reduce(op, array, axis, keepdims)
+    wanted = dtype_named(dtype)
+    return _families.reduce(op, array.astype(wanted, copy=False), axis, keepdims).astype(wanted, copy=False)
+
+
+def sum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+    """The sum over one axis, several, or all (None); ``axis=()`` reduces nothing. 0 of nothing.
+
+    Small integers and booleans are summed as int64 (uint64 when unsigned), which wraps; floats are accumulated in
+    float64 and keep their dtype. ``dtype`` converts first and names the result's. Raises ShapeError for a wrong axis.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.sum(nd.ones((2, 3)), axis=1)
+    array([3., 3.])
+    """
+    return _reduced("sum", x, axis, keepdims, dtype)
+
+
+def prod(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+    """The product over axis, 1 of nothing; dtypes as in :func:`sum`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.prod(nd.asarray([2, 3])).item()
+    6
+    """
+    return _reduced("prod", x, axis, keepdims, dtype)
+
+
+def max(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """The largest element over axis; NaN where one is. Raises ShapeError where there is nothing to choose from.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.max(nd.asarray([[1, 3], [2, 0]]), axis=0)
+    array([2, 3])
+    """
+    return _reduced("max", x, axis, keepdims)
+
+
+def min(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """The smallest element over axis; NaN where one is. Raises ShapeError where there is nothing to choose from.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.min(nd.asarray([[1, 3], [2, 0]]), axis=0)
+    array([1, 0])
+    """
+    return _reduced("min", x, axis, keepdims)
+
+
+def mean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """The arithmetic mean over axis, NaN of nothing. Integers become float32 first.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.mean(nd.asarray([1.0, 2.0])).item()
+    1.5
+    """
+    return _reduced("mean", x, axis, keepdims)
+
+
+def any(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """True where an element over axis is non-zero; False of nothing.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.any(nd.asarray([False, True])).item()
+    True
+    """
+    return _reduced("any", x, axis, keepdims)
+
+
+def all(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """True where no element over axis is zero; True of nothing.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.all(nd.asarray([False, True])).item()
+    False
+    """
+    return _reduced("all", x, axis, keepdims)
+
+
+def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+    """The variance over axis: the mean of squared deviations from the mean (two passes), with n - correction below.
+
+    NaN or inf where n <= correction. Integers become float32 first.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.var(nd.asarray([1.0, 3.0])).item()
+    1.0
+    """
+    array = x if isinstance(x, NDArray) else asarray(x)
+    center = mean(array, axis=axis, keepdims=True)
+    squares = _families.reduce("sum", square(array - center), axis, keepdims)
+    count = array.size // center.size if center.size else 0
+    return squares / (float(count - correction) if count > correction else 0.0)
+
+
+def std(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+    """The standard deviation over axis: the root of :func:`var`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.std(nd.asarray([1.0, 3.0])).item()
+    1.0
+    """
+    from treadle.ndarray.elementwise import sqrt  # type: ignore[attr-defined]
+
+    result: NDArray = sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return result
+
+
+def argmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """The int64 index of the first largest element along axis, or in C order over all; the first NaN wins.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.argmax(nd.asarray([1, 3, 3])).item()
+    1
+    """
+    return _families.arg_reduce("argmax", x if isinstance(x, NDArray) else asarray(x), axis, keepdims)
+
+
+def argmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """The int64 index of the first smallest element along axis, or in C order over all; the first NaN wins.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.argmin(nd.asarray([1, 0, 0])).item()
+    1
+    """
+    return _families.arg_reduce("argmin", x if isinstance(x, NDArray) else asarray(x), axis, keepdims)
+
+
+def _scanned(op: str, x: NDArray, axis: int | None) -> NDArray:
+    array = x if isinstance(x, NDArray) else asarray(x)
+    if axis is None:
+        array, axis = reshape(array, (-1,)), 0
+    return _families.scan(op, array, axis)
+
+
+def cumsum(x: NDArray, /, *, axis: int | None = None) -> NDArray:
+    """The running sum along axis, or over all elements in C order; dtypes as in :func:`sum`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.cumsum(nd.asarray([1, 2, 3]))
+    array([1, 3, 6])
+    """
+    return _scanned("cumsum", x, axis)
+
+
+def cumprod(x: NDArray, /, *, axis: int | None = None) -> NDArray:
+    """The running product along axis, or over all elements in C order; dtypes as in :func:`sum`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.cumprod(nd.asarray([1, 2, 3]))
+    array([1, 2, 6])
+    """
+    return _scanned("cumprod", x, axis)
+
+
+def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """log(sum(exp(x))) over axis, shifted by the maximum so that nothing overflows; -inf of nothing.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.logsumexp(nd.asarray([1000.0, 1000.0])).item() > 1000
+    True
+    """
+    array = x if isinstance(x, NDArray) else asarray(x)
+    if array.size == 0:
+        return log(_families.reduce("sum", exp(array), axis, keepdims))  # type: ignore[no-any-return]
+    top = max(array, axis=axis, keepdims=True)
+    shift = where(isfinite(top), top, 0.0)
+    total = log(_families.reduce("sum", exp(array - shift), axis, True)) + shift
+    return total if keepdims else _families.reduce("sum", total, axis, False)
+
+
+def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
+    """exp(x) / sum(exp(x)) along axis, shifted by the maximum. Integers become float32 first.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.softmax(nd.asarray([0.0, 0.0]))
+    array([0.5, 0.5])
+    """
+    array = _floating(x)
+    fused = getattr(array.device.backend, "softmax", None)
+    if fused is not None and array.size:
+        return _with_fused(fused, array, axis)
+    powers = exp(array - _families.reduce("max", array, axis, True)) if array.size else array
+    return powers / _families.reduce("sum", powers, axis, True)
+
+
+def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
+    """log(softmax(x)) along axis, as x - max - log(sum(exp(x - max))). Integers become float32 first.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.log_softmax(nd.asarray([1000.0, 0.0])).tolist()
+    [0.0, -1000.0]
+    """
+    array = _floating(x)
+    fused = getattr(array.device.backend, "log_softmax", None)
+    if fused is not None and array.size:
+        return _with_fused(fused, array, axis)
+    shifted = array - _families.reduce("max", array, axis, True) if array.size else array
+    return shifted - log(_families.reduce("sum", exp(shifted), axis, True))
+
+
+def _floating(x: NDArray) -> NDArray:
+    array = x if isinstance(x, NDArray) else asarray(x)
+    return array if array.dtype.kind == "f" else array.astype("float32")
+
+
+def _with_fused(fused: Callable[[NDArray, int, NDArray], None], array: NDArray, axis: int) -> NDArray:
+    out = empty_like(array)
+    fused(array, normalize_axis(axis, array.ndim, "softmax"), out)
+    return out
