@@ -232,7 +232,7 @@ cdef class NDArray(Strided):
 
     def reshape(self, *shape, copy=None):
         """:func:`treadle.ndarray.reshape`; the shape may be given as separate ints."""
-        return _functions.reshape(self, shape[0] if len(shape) == 1 else shape, copy=copy)
+        return self.in_shape(shape[0] if len(shape) == 1 else shape, copy is not False, bool(copy))
 
     def transpose(self, *axes):
         """The axes in another order, a view; without arguments in reverse."""
@@ -250,11 +250,11 @@ cdef class NDArray(Strided):
 
     def flatten(self):
         """A 1-D copy in C order."""
-        return _functions.reshape(copied(self), -1)
+        return copied(self).in_shape(-1, True, False)
 
     def ravel(self):
         """1-D in C order, a view where possible."""
-        return _functions.reshape(self, -1)
+        return self.in_shape(-1, True, False)
 
     # --- arithmetic as methods -------------------------------------------------------------------------------------
     def sum(self, axis=None, *, dtype=None, keepdims=False):
@@ -470,11 +470,17 @@ def empty(shape, DType dtype, Device device):
     return allocate(dtype, device, &view)
 
 
-def reshape_view(Strided x, shape):
-    """A view of x with the shape, or None where it needs a copy. The sizes agree."""
-    cdef td_view view
-    read_shape(shape, &view, "reshape")
-    return x.reshaped(&view)
+def reshape(Strided x, /, shape, *, copy=None):
+    """The same elements in C order under another shape; one length may be -1 and follows from the rest.
+
+    A view where strides can express it; ``copy=True`` always copies, ``copy=False`` raises ValueError where it must.
+    Raises ShapeError when the sizes differ.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.reshape(nd.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    return x.in_shape(shape, copy is not False, bool(copy))
 
 
 def as_strided_unchecked(Strided x, tuple shape, tuple strides, int64_t offset):

@@ -4,6 +4,7 @@ These functions are what the Python modules of the same areas (reductions.py, li
 public signatures and docstrings are.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from treadle.ndarray._elementwise cimport (
@@ -13,7 +14,7 @@ from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, 
 from treadle.ndarray._layout cimport broadcast_shape, broadcast_view, overlaps, same_shape
 from treadle.ndarray._matmul cimport matmul as matmul_view
 from treadle.ndarray._operands cimport (
-    broadcast, check_writable, converted, copied, copy_into, must_share_device,
+    KEEP_GIL, broadcast, check_writable, converted, copied, copy_into, must_share_device,
 )
 from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw
 from treadle.ndarray._reduce cimport arg_view, reduce_view, scan_view
@@ -24,9 +25,8 @@ from treadle.ndarray._types cimport (
 
 from treadle.ndarray._elementwise import REDUCE_NAMES
 from treadle.ndarray.errors import DTypeError, IndexingError, ShapeError
-from treadle.ndarray.opset import OPS, Accepts, Result
+from treadle.ndarray.opset import OPS, Accepts, Family, Result
 
-cdef list reduce_names = REDUCE_NAMES
 cdef dict _DRAWS = {
     "bits": DRAW_BITS, "uniform": DRAW_UNIFORM, "normal": DRAW_NORMAL, "integers": DRAW_INTEGERS,
     "bernoulli": DRAW_BERNOULLI,
@@ -45,47 +45,74 @@ cdef object _axes(object axis, int ndim, str op):
     return tuple(axes)
 
 
-cdef int _operand_dtype(str op, int dtype):
-    """The dtype an operand is converted to first."""
-    return TD_f32 if OPS[op].accepts is Accepts.FLOATING and not is_floating(dtype) else dtype
+@cython.final
+cdef class _Rule:
+    """What an op of the table accepts and returns, and its number in the slot table."""
+
+    cdef int number
+    cdef bint floats
+    cdef bint divides
+    cdef bint chooses
+    cdef object result
+
+    def __init__(self, name):
+        slot = {"mean": "sum", "cumsum": "sum", "cumprod": "prod"}.get(name, name)
+        self.number = REDUCE_NAMES.index(slot) if slot in REDUCE_NAMES else -1
+        self.floats = OPS[name].accepts is Accepts.FLOATING
+        self.divides = name == "mean"
+        self.chooses = name in ("max", "min")
+        self.result = OPS[name].result
+
+    cdef DType result_dtype(self, int dtype):
+        if self.result is _BOOL:
+            return dtype_from_id(TD_bool)
+        if self.result is _INDEX:
+            return dtype_from_id(TD_i64)
+        if self.result is _SUM and not is_floating(dtype):
+            return dtype_from_id(TD_u64 if is_unsigned(dtype) else TD_i64)
+        return dtype_from_id(dtype)
 
 
-cdef DType _result_dtype(str op, int dtype):
-    result = OPS[op].result
-    if result is Result.BOOL:
-        return dtype_from_id(TD_bool)
-    if result is Result.INDEX:
-        return dtype_from_id(TD_i64)
-    if result is Result.SUM and not is_floating(dtype):
-        return dtype_from_id(TD_u64 if is_unsigned(dtype) else TD_i64)
-    return dtype_from_id(dtype)
+cdef object _BOOL = Result.BOOL
+cdef object _INDEX = Result.INDEX
+cdef object _SUM = Result.SUM
+cdef dict _RULES = {
+    name: _Rule(name) for name, row in OPS.items() if row.family in (Family.REDUCE, Family.ARG_REDUCE, Family.SCAN)
+}
 
 
 def reduce(str op, Strided x, axis, bint keepdims):
     """sum, prod, max, min, mean, any, all over axes."""
+    cdef _Rule rule = <_Rule>_RULES[op]
     cdef tuple axes = _axes(axis, x.view.ndim, op)
-    cdef td_view shape = x.view
+    cdef td_view shape
     cdef const td_reduction *reduction
     cdef Strided out
     cdef int64_t count = 1
     cdef double scale = 1.0
     cdef int each
-    x = converted(x, _operand_dtype(op, x.view.dtype))
+    if rule.floats and not is_floating(x.view.dtype):
+        x = converted(x, TD_f32)
+    shape.ndim = x.view.ndim
+    for each in range(shape.ndim):
+        shape.shape[each] = x.view.shape[each]
     for each in axes:
         count *= shape.shape[each]
         shape.shape[each] = 1
-    out = allocate(_result_dtype(op, x.view.dtype), x.device, &shape)
-    if count == 0 and op in ("max", "min") and out.size:
+    out = allocate(rule.result_dtype(x.view.dtype), x.device, &shape)
+    if count == 0 and rule.chooses and out.size:
         raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
     if out.size and not x.device.is_cpu:
         x.device.backend.reduce(op, x, axes, out)
     elif out.size:
-        if op == "mean":
+        if rule.divides:
             scale = 1.0 / <double>count if count else float("nan")
-            op = "sum"
-        reduction = &slots.reduce[<int>reduce_names.index(op)][x.view.dtype]
-        with nogil:
+        reduction = &slots.reduce[rule.number][x.view.dtype]
+        if x.size < KEEP_GIL:
             reduce_view(reduction, &x.view, &out.view, scale)
+        else:
+            with nogil:
+                reduce_view(reduction, &x.view, &out.view, scale)
     return out if keepdims else _without(out, axes)
 
 
@@ -139,11 +166,11 @@ def scan(str op, Strided x, axis):
     cdef const td_reduction *reduction
     cdef Strided out
     x = converted(x, TD_i64) if x.view.dtype == TD_bool else x
-    out = allocate(_result_dtype(op, x.view.dtype), x.device, &x.view)
+    out = allocate((<_Rule>_RULES[op]).result_dtype(x.view.dtype), x.device, &x.view)
     if out.size and not x.device.is_cpu:
         x.device.backend.scan(op, x, along, out)
     elif out.size:
-        reduction = &slots.reduce[<int>reduce_names.index("sum" if op == "cumsum" else "prod")][x.view.dtype]
+        reduction = &slots.reduce[(<_Rule>_RULES[op]).number][x.view.dtype]
         with nogil:
             scan_view(reduction, &x.view, along, &out.view)
     return out

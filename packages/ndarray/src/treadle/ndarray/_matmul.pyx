@@ -1,11 +1,11 @@
 # cython: cdivision=True
 """The matrix product on the cpu.
 
-Floating types go one of four ways, by size and layout:
+Floating types go one of these ways, by size and layout:
 
-- a few rows times a transposed matrix: dot products;
+- a few rows times a transposed matrix: dot products; one row times a dense one: sums of its rows;
 - small matrices: tile by tile straight from the operands; of a transposed b, one sliver at a time is packed on the stack;
-- large ones, blocked: for each panel of STEPS rows of b, the panel is packed into slivers as wide as a tile, then the
+- large ones, blocked: for each panel of rows of b (STEP_BYTES of a's), the panel is packed into slivers as wide as a tile, then the
   tiles of out are computed. A tile's rows of a are copied to the stack first (they stay in the first cache while the
   slivers of BLOCK_COLUMNS columns stream from the second), so that no stride of the operand is ever met twice;
 - several small matrices of a batch: the batch is cut into runs.
@@ -31,6 +31,8 @@ cdef extern from "kernels/matmul_kernels.h" nogil:
                      char *to) noexcept nogil
         void (*dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
                      int64_t out_column) noexcept nogil
+        void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
+                        char *out) noexcept nogil
     ctypedef void (*td_matmul_plain)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row,
                                      int64_t a_step, const char *b, int64_t b_step, int64_t b_column, char *out,
                                      int64_t out_row, int64_t out_column) noexcept nogil
@@ -115,7 +117,7 @@ cdef void _transpose(Product *product) noexcept nogil:
     product.out.row, product.out.column = product.out.column, product.out.row
 
 
-# --- dot products ------------------------------------------------------------------------------------------------------
+# --- few rows ----------------------------------------------------------------------------------------------------------
 cdef void _dots_block(void *context, int64_t block) noexcept nogil:
     cdef const Product *p = <const Product *>context
     cdef int64_t start = block * DIRECT_COLUMNS
@@ -124,6 +126,13 @@ cdef void _dots_block(void *context, int64_t block) noexcept nogil:
     for i in range(p.m):
         p.tiles.dots(columns, p.k, p.a.data + i * p.a.row, p.b.data + start * p.b.column, p.b.column,
                      p.out.data + i * p.out.row + start * p.out.column, p.out.column)
+
+
+cdef void _combine_block(void *context, int64_t block) noexcept nogil:
+    cdef const Product *p = <const Product *>context
+    cdef int64_t start = block * DIRECT_COLUMNS
+    p.tiles.combine(_smaller(p.n - start, DIRECT_COLUMNS), p.k, p.a.data, p.a.column,
+                    p.b.data + start * p.itemsize, p.b.row, p.out.data + start * p.itemsize)
 
 
 # --- without packing ---------------------------------------------------------------------------------------------------
@@ -143,15 +152,14 @@ cdef inline void _direct_tiles(const Product *p, int64_t first, int64_t rows, in
 
 
 cdef void _direct_packed(const Product *p, int64_t first, int64_t rows, int64_t j, int64_t columns) noexcept nogil:
-    cdef char[SLIVER_BYTES + 2 * ALIGNMENT] memory
+    cdef char[SLIVER_BYTES + ALIGNMENT] memory
     cdef char *packed = _aligned(memory)
-    cdef int64_t width = p.tiles.columns
     cdef int64_t start = 0
     cdef int64_t steps
     while start < p.k:
         steps = _smaller(p.k - start, STEP_BYTES // p.itemsize)
-        p.tiles.pack(steps, columns, width, p.b.data + start * p.b.row + j * p.b.column, p.b.row, p.b.column, packed)
-        _direct_tiles(p, first, rows, j, columns, start, steps, packed, width * p.itemsize)
+        p.tiles.pack(steps, columns, columns, p.b.data + start * p.b.row + j * p.b.column, p.b.row, p.b.column, packed)
+        _direct_tiles(p, first, rows, j, columns, start, steps, packed, columns * p.itemsize)
         start += steps
 
 
@@ -208,7 +216,7 @@ cdef void _pack_block(void *context, int64_t block) noexcept nogil:
 
 cdef void _block_rows(const Panel *panel, int64_t first, int64_t rows, int64_t start, int64_t end) noexcept nogil:
     """One tile's rows of out, for the columns from start to end of the panel."""
-    cdef char[ROWS_BYTES + 2 * ALIGNMENT] memory
+    cdef char[ROWS_BYTES + ALIGNMENT] memory
     cdef char *copied = _aligned(memory)
     cdef const Product *p = panel.product
     cdef int64_t itemsize = p.itemsize
@@ -264,7 +272,7 @@ cdef int _blocked(const Product *p, bint parallel) noexcept nogil:
     cdef int64_t panels = _ceil_div(p.k * p.itemsize, STEP_BYTES)
     cdef int64_t steps = _ceil_div(p.k, panels)
     cdef int64_t j_panel, k_panel
-    if td_workspace_acquire(&workspace, widest * steps * p.itemsize + ALIGNMENT) != 0:
+    if td_workspace_acquire(&workspace, widest * steps * p.itemsize) != 0:
         return -1
     panel.product, panel.packed = p, <char *>workspace.data
     panel.slivers = _ceil_div(p.m, p.tiles.rows)
@@ -357,6 +365,8 @@ cdef int _multiply(Product *p) noexcept nogil:
         _run(_ceil_div(p.n, DIRECT_COLUMNS), _dots_block, p, parallel)
     elif p.out.column != p.itemsize:
         return _through_copy(p)
+    elif p.m == 1 and p.b.column == p.itemsize and p.n >= 2 * p.tiles.columns:
+        _run(_ceil_div(p.n, DIRECT_COLUMNS), _combine_block, p, parallel)
     elif _is_direct(p, work):
         _run(_ceil_div(p.m, DIRECT_ROWS) * _ceil_div(p.n, DIRECT_COLUMNS), _direct_block, p, parallel)
     else:

@@ -19,6 +19,9 @@ cdef class Strided:
     cdef Strided reshaped(self, const td_view *shape)
     cdef Strided sliced(self, tuple key)
     cdef tuple shape_tuple(self)
+    cdef Strided in_shape(self, shape, bint may_copy, bint must_copy)
+    cdef object _no_reshape(self, shape)
+    cdef int _keep_axes(self, Strided out, int axis, int count) except -1
     cdef int _keep(self, Strided out, int64_t length, int64_t stride) except -1
     cdef int64_t _place(self, object index, int axis) except -1
 

@@ -17,6 +17,11 @@ from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
 
 from treadle.ndarray.errors import IndexingError, ShapeError
 
+cdef extern from "Python.h":
+    bint PySlice_Check(object value)
+    int PySlice_Unpack(object slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) except? -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t step)
+
 cdef extern from *:
     """
     #define TD_NEW(type, arguments) ((PyTypeObject *)(type))->tp_new((PyTypeObject *)(type), arguments, NULL)
@@ -354,43 +359,50 @@ cdef class Strided:
         cdef Strided out = self.alias()
         cdef int axis = 0
         cdef int taken = 0
+        cdef int dots = 0
         cdef int skipped
-        cdef Py_ssize_t start, stop, step
+        cdef Py_ssize_t start, stop, step, length
         for each in key:
-            if each is not None and each is not Ellipsis:
+            if each is Ellipsis:
+                dots += 1
+            elif each is not None:
                 taken += 1
         if taken > self.view.ndim:
             raise IndexingError(f"index: {taken} indices for shape {self.shape_tuple()} of {self.view.ndim} dimensions")
+        if dots > 1:
+            raise IndexingError("index: more than one Ellipsis ('...')")
         out.view.ndim = 0
         skipped = self.view.ndim - taken
-        if Ellipsis not in key:
-            key = key + (Ellipsis,)
-        elif key.count(Ellipsis) > 1:
-            raise IndexingError("index: more than one Ellipsis ('...')")
         for each in key:
             if each is None:
                 self._keep(out, 1, self.dtype.itemsize)
             elif each is Ellipsis:
-                while skipped > 0:
-                    self._keep(out, self.view.shape[axis], self.view.strides[axis])
-                    axis += 1
-                    skipped -= 1
-            elif isinstance(each, slice):
-                if each == slice(None):
-                    self._keep(out, self.view.shape[axis], self.view.strides[axis])
-                else:
-                    start, stop, step = _slice_indices(each, self.view.shape[axis])
-                    length = len(range(start, stop, step))
-                    if length:
-                        out.view.data += start * self.view.strides[axis]
-                    self._keep(out, length, step * self.view.strides[axis] if length > 1 else self.view.strides[axis])
+                axis = self._keep_axes(out, axis, skipped)
+            elif PySlice_Check(each):
+                try:
+                    PySlice_Unpack(each, &start, &stop, &step)
+                except (TypeError, ValueError):
+                    _raise_slice_error(each)
+                length = PySlice_AdjustIndices(self.view.shape[axis], &start, &stop, step)
+                if length:
+                    out.view.data += start * self.view.strides[axis]
+                self._keep(out, length, step * self.view.strides[axis] if length > 1 else self.view.strides[axis])
                 axis += 1
             else:
                 out.view.data += self._place(each, axis) * self.view.strides[axis]
                 axis += 1
+        if dots == 0:
+            self._keep_axes(out, axis, skipped)
         out.size = view_size(&out.view)
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
+
+    cdef int _keep_axes(self, Strided out, int axis, int count) except -1:
+        """Keep axes as they are; returns the one behind them."""
+        cdef int each
+        for each in range(axis, axis + count):
+            self._keep(out, self.view.shape[each], self.view.strides[each])
+        return axis + count
 
     cdef int _keep(self, Strided out, int64_t length, int64_t stride) except -1:
         if out.view.ndim == TD_MAX_NDIM:
@@ -404,7 +416,7 @@ cdef class Strided:
         cdef int64_t length = self.view.shape[axis]
         cdef int64_t place
         try:
-            place = operator.index(index)
+            place = index
         except OverflowError:
             place = -length - 1
         if place < -length or place >= length:
@@ -412,11 +424,47 @@ cdef class Strided:
                                 f"(shape {self.shape_tuple()})")
         return place + length if place < 0 else place
 
+    cdef Strided in_shape(self, shape, bint may_copy, bint must_copy):
+        """The same elements under another shape, of which one length may be -1: a view if possible and wanted."""
+        cdef td_view view
+        cdef Strided out
+        cdef int64_t size = 1
+        cdef int64_t length
+        cdef int unknown = -1
+        if isinstance(shape, int):
+            shape = (shape,)
+        view.ndim = 0
+        for each in shape:
+            if view.ndim == TD_MAX_NDIM:
+                raise ShapeError(f"reshape: more than {TD_MAX_NDIM} dimensions")
+            length = operator.index(each)
+            if length == -1 and unknown < 0:
+                unknown = view.ndim
+            elif length < 0 or (length and size > (<int64_t>1 << 56) // length):
+                raise self._no_reshape(shape)
+            else:
+                size *= length
+            view.shape[view.ndim] = length
+            view.ndim += 1
+        if unknown >= 0:
+            if size == 0 or self.size % size != 0:
+                raise self._no_reshape(shape)
+            view.shape[unknown] = self.size // size
+        elif size != self.size:
+            raise self._no_reshape(shape)
+        out = None if must_copy else self.reshaped(&view)
+        if out is None:
+            if not may_copy:
+                raise ValueError(f"reshape: shape {self.shape_tuple()} with strides {self.strides} has no view of shape "
+                                 f"{tuple(shape)}")
+            out = (<Strided>(<object>self).copy()).reshaped(&view)
+        return out
 
-cdef tuple _slice_indices(object each, int64_t length):
-    try:
-        return each.indices(length)
-    except TypeError:
-        raise IndexingError(f"index: a slice is made of ints, not {each!r}") from None
-    except ValueError:
+    cdef object _no_reshape(self, shape):
+        return ShapeError(f"reshape: {self.size} elements of shape {self.shape_tuple()} do not fit {tuple(shape)}")
+
+
+cdef int _raise_slice_error(object each) except -1:
+    if each.step == 0:
         raise IndexingError(f"index: the step of {each!r} is zero") from None
+    raise IndexingError(f"index: a slice is made of ints, not {each!r}") from None

@@ -1,11 +1,8 @@
 """Shapes and order: views wherever strides can express them, copies only where not."""
 
-import math
-import operator
 from collections.abc import Sequence
 
-from treadle.ndarray import _array
-from treadle.ndarray._array import NDArray, assign
+from treadle.ndarray._array import NDArray, assign, reshape
 from treadle.ndarray._strided import normalize_axis
 from treadle.ndarray._types import result_dtype
 from treadle.ndarray.creation import DTypeLike, Shape, asarray, empty
@@ -15,32 +12,6 @@ __all__ = [
     "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "copy", "expand_dims", "flip",
     "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze", "stack", "swapaxes",
 ]  # fmt: skip
-
-
-def reshape(x: NDArray, /, shape: Shape, *, copy: bool | None = None) -> NDArray:
-    """The same elements in C order under another shape; one length may be -1 and follows from the rest.
-
-    A view where strides can express it; ``copy=True`` always copies, ``copy=False`` raises ValueError where it must.
-    Raises ShapeError when the sizes differ.
-
-    >>> import treadle.ndarray as nd
-    >>> nd.reshape(nd.arange(6), (2, -1)).shape
-    (2, 3)
-    """
-    lengths = [operator.index(each) for each in ((shape,) if not isinstance(shape, Sequence) else shape)]
-    if lengths.count(-1) == 1:
-        rest = math.prod(each for each in lengths if each != -1)
-        if rest == 0 or x.size % rest:
-            raise ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fit {tuple(lengths)}")
-        lengths[lengths.index(-1)] = x.size // rest
-    if any(each < 0 for each in lengths) or math.prod(lengths) != x.size:
-        raise ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fit {tuple(lengths)}")
-    view = None if copy else _array.reshape_view(x, lengths)
-    if view is not None:
-        return view
-    if copy is False:
-        raise ValueError(f"reshape: shape {x.shape} with strides {x.strides} has no view of shape {tuple(lengths)}")
-    return _array.reshape_view(x.copy(), lengths)
 
 
 def permute_dims(x: NDArray, /, axes: Sequence[int]) -> NDArray:

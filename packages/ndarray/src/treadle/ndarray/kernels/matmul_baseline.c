@@ -37,8 +37,18 @@ static inline vector_f64 load_part_f64(const void *from, mask_f64 count)
     return (vector_f64){x[0], count > 1 ? x[1] : 0};
 }
 
-#define STORE_PART_f32(to, count, x) memcpy(to, &(x), (size_t)(count) * sizeof(float))
-#define STORE_PART_f64(to, count, x) memcpy(to, &(x), (size_t)(count) * sizeof(double))
+static inline void store_part_f32(void *to, mask_f32 count, vector_f32 x)
+{
+    memcpy(to, &x, (size_t)count * sizeof(float));
+}
+
+static inline void store_part_f64(void *to, mask_f64 count, vector_f64 x)
+{
+    memcpy(to, &x, (size_t)count * sizeof(double));
+}
+
+#define STORE_PART_f32 store_part_f32
+#define STORE_PART_f64 store_part_f64
 #define LOAD_PART_f32 load_part_f32
 #define LOAD_PART_f64 load_part_f64
 

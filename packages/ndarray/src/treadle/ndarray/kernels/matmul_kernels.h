@@ -14,13 +14,15 @@ typedef struct {
     void (*tile)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step, const char *b,
                  int64_t b_step, char *out, int64_t out_row, int accumulate);
 
-    /* Copies k rows of `columns` elements to to[p * width + j], width >= columns, and fills the rest of each row
-     * with zeros. `to` must have 64 bytes to spare. */
+    /* Copies k rows of `columns` elements to to[p * width + j], for any strides of `from`. */
     void (*pack)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, int64_t column, char *to);
 
     /* out[j] = sum over p < k of a[p] * b[p, j], for j < columns; a and the columns of b are dense along p. */
     void (*dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
                  int64_t out_column);
+
+    /* out[j] = sum over p < k of a[p] * b[p, j], for j < columns; rows of b and out are dense along j; k > 0. */
+    void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step, char *out);
 } td_matmul_tiles;
 
 /* out[i, j] (+)= a[i, :] . b[:, j] for any strides, one loop after the other: what integers and bool need. */

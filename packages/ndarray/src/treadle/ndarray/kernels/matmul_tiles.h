@@ -140,27 +140,19 @@ static void NAME(pack_rows)(int64_t k, int64_t columns, int64_t width, const cha
     const MASK_TYPE mask = MASK_OF(columns - whole);
     for (int64_t p = 0; p < k; p++, from += step, to += width) {
         const T *row = (const T *)from;
-        int64_t j = 0;
-        for (; j < whole; j += LANES)
+        for (int64_t j = 0; j < whole; j += LANES)
             STORE(to + j, LOAD(row + j));
-        if (j < columns) {
-            STORE(to + j, LOAD_PART(row + j, mask));
-            j += LANES;
-        }
-        for (; j < width; j++)
-            to[j] = 0;
+        if (whole < columns)
+            STORE_PART(to + whole, mask, LOAD_PART(row + whole, mask));
     }
 }
 
 static void NAME(pack_strided)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step,
                                int64_t column, T *to)
 {
-    for (int64_t p = 0; p < k; p++, from += step, to += width) {
+    for (int64_t p = 0; p < k; p++, from += step, to += width)
         for (int64_t j = 0; j < columns; j++)
             to[j] = *(const T *)(from + j * column);
-        for (int64_t j = columns; j < width; j++)
-            to[j] = 0;
-    }
 }
 
 /* Rows of `to` dense along p in `from`: blocks of 4 x 4 are transposed in registers. */
@@ -182,20 +174,21 @@ INLINE void NAME(transpose_quad)(const char *from, int64_t column, T *to, int64_
     QUAD_AT(to + 3 * width) = SHUFFLE(WORD, high01, high23, 2, 3, 6, 7);
 }
 
+/* TRANSPOSE_STEPS elements, about a cache line, of one column after the other. The last quad of columns may overlap
+ * the one before it. */
+#define TRANSPOSE_STEPS 16
 static void NAME(pack_transposed)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t column, T *to)
 {
-    const int64_t block_columns = columns / 4 * 4;
-    for (; k >= 4; k -= 4, from += 4 * sizeof(T), to += 4 * width) {
-        for (int64_t j = 0; j < block_columns; j += 4)
-            NAME(transpose_quad)(from + j * column, column, to + j, width);
-        for (int64_t p = 0; p < 4; p++) {
-            for (int64_t j = block_columns; j < columns; j++)
-                to[p * width + j] = ((const T *)(from + j * column))[p];
-            for (int64_t j = columns; j < width; j++)
-                to[p * width + j] = 0;
+    const int64_t whole = columns < 4 ? 0 : k / 4 * 4;
+    for (int64_t start = 0; start < whole; start += TRANSPOSE_STEPS) {
+        const int64_t end = start + TRANSPOSE_STEPS < whole ? start + TRANSPOSE_STEPS : whole;
+        for (int64_t next = 0; next < columns; next += 4) {
+            const int64_t j = next + 4 <= columns ? next : columns - 4;
+            for (int64_t p = start; p < end; p += 4)
+                NAME(transpose_quad)(from + j * column + p * (int64_t)sizeof(T), column, to + p * width + j, width);
         }
     }
-    NAME(pack_strided)(k, columns, width, from, sizeof(T), column, to);
+    NAME(pack_strided)(k - whole, columns, width, from + whole * (int64_t)sizeof(T), sizeof(T), column, to + whole * width);
 }
 
 static void NAME(pack)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, int64_t column,
@@ -263,4 +256,48 @@ static void NAME(dots)(int64_t columns, int64_t k, const char *a, const char *b,
         NAME(dots_body)(4, k, a, b, b_column, out, out_column);
     for (; columns > 0; columns--, b += b_column, out += out_column)
         NAME(dots_body)(1, k, a, b, b_column, out, out_column);
+}
+
+/* --- one row ------------------------------------------------------------------------------------------------------
+ * Four rows of b at a time are added onto out, which stays in the first cache: b is read in order, as memory likes. */
+INLINE void NAME(combine_body)(const int count, int64_t columns, const char *a, int64_t a_step, const char *b,
+                               int64_t b_step, T *out, int accumulate)
+{
+    const VEC zero = {0};
+    const VEC x0 = SPREAD(*(const T *)a), x1 = count > 1 ? SPREAD(*(const T *)(a + a_step)) : zero,
+              x2 = count > 2 ? SPREAD(*(const T *)(a + 2 * a_step)) : zero,
+              x3 = count > 3 ? SPREAD(*(const T *)(a + 3 * a_step)) : zero;
+    const int64_t whole = columns / LANES * LANES;
+    const MASK_TYPE mask = MASK_OF(columns - whole);
+#define COMBINE(load, ...) \
+    sum = FMA(x0, load(b + at, ##__VA_ARGS__), sum); \
+    if (count > 1) \
+        sum = FMA(x1, load(b + b_step + at, ##__VA_ARGS__), sum); \
+    if (count > 2) \
+        sum = FMA(x2, load(b + 2 * b_step + at, ##__VA_ARGS__), sum); \
+    if (count > 3) \
+        sum = FMA(x3, load(b + 3 * b_step + at, ##__VA_ARGS__), sum);
+    for (int64_t j = 0; j < whole; j += LANES) {
+        const int64_t at = j * (int64_t)sizeof(T);
+        VEC sum = accumulate ? LOAD(out + j) : zero;
+        COMBINE(LOAD)
+        STORE(out + j, sum);
+    }
+    if (whole < columns) {
+        const int64_t at = whole * (int64_t)sizeof(T);
+        VEC sum = accumulate ? LOAD_PART(out + whole, mask) : zero;
+        COMBINE(LOAD_PART, mask)
+        STORE_PART(out + whole, mask, sum);
+    }
+#undef COMBINE
+}
+
+static void NAME(combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
+                          char *out)
+{
+    int accumulate = 0;
+    for (; k >= 4; k -= 4, a += 4 * a_step, b += 4 * b_step, accumulate = 1)
+        NAME(combine_body)(4, columns, a, a_step, b, b_step, (T *)out, accumulate);
+    for (; k > 0; k--, a += a_step, b += b_step, accumulate = 1)
+        NAME(combine_body)(1, columns, a, a_step, b, b_step, (T *)out, accumulate);
 }
