@@ -483,21 +483,6 @@ def reshape(Strided x, /, shape, *, copy=None):
     return x.in_shape(shape, copy is not False, bool(copy))
 
 
-def as_strided_unchecked(Strided x, tuple shape, tuple strides, int64_t offset):
-    """A view with any shape and strides in bytes, ``offset`` bytes behind x's first element. Nothing is checked."""
-    cdef Strided out = x.alias()
-    cdef int axis
-    out.view.ndim = len(shape)
-    out.size = 1
-    for axis in range(out.view.ndim):
-        out.view.shape[axis] = shape[axis]
-        out.view.strides[axis] = strides[axis]
-        out.size *= out.view.shape[axis]
-    out.view.data += offset
-    out.dense = False
-    return out
-
-
 def from_memory(object owner, DType dtype):
     """An array over the memory of a :class:`ForeignBuffer`, whose layout is known to be of the dtype and aligned."""
     cdef Strided out = blank()

@@ -69,7 +69,7 @@ cdef enum:
     DIRECT_BYTES = 160 * 1024  # of b: more would leave the second cache to strides
     DIRECT_WORK = 1 << 20  # multiplications up to which a transposed b is packed on the stack
     DOTS_ROWS = 4
-    PARALLEL_WORK = 1 << 19  # multiplications below which threads cost more than they give
+    PARALLEL_WORK = 1 << 22  # multiplications below which threads cost more than they give
     PLAIN_ROWS = 16
 
 cdef const td_matmul_kernels *_kernels = td_matmul_select(0)

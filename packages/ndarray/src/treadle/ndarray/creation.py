@@ -68,6 +68,11 @@ def asarray(
     return result.copy() if copy and result is array and shares else result
 
 
+def as_array(x: Any) -> NDArray:
+    """x itself if it is an array, else :func:`asarray` of it."""
+    return x if isinstance(x, NDArray) else asarray(x)
+
+
 def _from_nested(obj: Sequence[Any], dtype: DType | None) -> NDArray:
     shape: list[int] = []
     level: Any = obj

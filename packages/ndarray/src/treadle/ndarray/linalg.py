@@ -3,7 +3,8 @@
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import result_dtype
-from treadle.ndarray.errors import DTypeError, ShapeError
+from treadle.ndarray.creation import as_array
+from treadle.ndarray.errors import ShapeError
 
 __all__ = ["matmul"]
 
@@ -21,8 +22,7 @@ def matmul(x: NDArray, y: NDArray, /, *, out: NDArray | None = None) -> NDArray:
     >>> nd.matmul(nd.asarray([[1, 2]]), nd.asarray([[3], [4]])).tolist()
     [[11]]
     """
-    if not isinstance(x, NDArray) or not isinstance(y, NDArray):
-        raise DTypeError(f"matmul: operands must be arrays, not {type(x).__name__} and {type(y).__name__}")
+    x, y = as_array(x), as_array(y)
     if x.dtype is not y.dtype:
         dtype = result_dtype(x.dtype, y.dtype)
         x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from treadle.ndarray._array import NDArray, assign, reshape
 from treadle.ndarray._strided import normalize_axis
 from treadle.ndarray._types import result_dtype
-from treadle.ndarray.creation import DTypeLike, Shape, asarray, empty
+from treadle.ndarray.creation import DTypeLike, Shape, as_array, empty
 from treadle.ndarray.errors import DeviceError, ShapeError
 
 __all__ = [
@@ -145,7 +145,7 @@ def concat(arrays: Sequence[NDArray], /, *, axis: int | None = 0) -> NDArray:
     >>> nd.concat([nd.asarray([1]), nd.asarray([2, 3])])
     array([1, 2, 3])
     """
-    parts = [each if isinstance(each, NDArray) else asarray(each) for each in arrays]
+    parts = [as_array(each) for each in arrays]
     if not parts:
         raise ShapeError("concat: no arrays")
     if axis is None:
@@ -179,7 +179,7 @@ def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
     >>> nd.stack([nd.asarray([1, 2]), nd.asarray([3, 4])]).tolist()
     [[1, 2], [3, 4]]
     """
-    parts = [each if isinstance(each, NDArray) else asarray(each) for each in arrays]
+    parts = [as_array(each) for each in arrays]
     if any(each.shape != parts[0].shape for each in parts):
         raise ShapeError(f"stack: shapes {[each.shape for each in parts]} differ")
     return concat([each.view_expanded(axis) for each in parts], axis=axis)

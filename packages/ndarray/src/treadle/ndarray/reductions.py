@@ -6,8 +6,8 @@ from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._strided import normalize_axis
 from treadle.ndarray._types import dtype_named
-from treadle.ndarray.creation import DTypeLike, asarray, empty_like
-from treadle.ndarray.elementwise import exp, isfinite, log, square, where  # type: ignore[attr-defined]
+from treadle.ndarray.creation import DTypeLike, as_array, empty_like
+from treadle.ndarray.elementwise import exp, isfinite, log, square, where
 from treadle.ndarray.manipulation import reshape
 
 __all__ = [
@@ -19,7 +19,7 @@ Axis = int | Sequence[int] | None
 
 
 def _reduced(op: str, x: NDArray, axis: Axis, keepdims: bool, dtype: DTypeLike | None = None) -> NDArray:
-    array = x if isinstance(x, NDArray) else asarray(x)
+    array = as_array(x)
     if dtype is None:
         return _families.reduce(op, array, axis, keepdims)
     wanted = dtype_named(dtype)
@@ -108,7 +108,7 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> nd.var(nd.asarray([1.0, 3.0])).item()
     1.0
     """
-    array = x if isinstance(x, NDArray) else asarray(x)
+    array = as_array(x)
     center = mean(array, axis=axis, keepdims=True)
     squares = _families.reduce("sum", square(array - center), axis, keepdims)
     count = array.size // center.size if center.size else 0
@@ -122,7 +122,7 @@ def std(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> nd.std(nd.asarray([1.0, 3.0])).item()
     1.0
     """
-    from treadle.ndarray.elementwise import sqrt  # type: ignore[attr-defined]
+    from treadle.ndarray.elementwise import sqrt
 
     result: NDArray = sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
     return result
@@ -135,7 +135,7 @@ def argmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) ->
     >>> nd.argmax(nd.asarray([1, 3, 3])).item()
     1
     """
-    return _families.arg_reduce("argmax", x if isinstance(x, NDArray) else asarray(x), axis, keepdims)
+    return _families.arg_reduce("argmax", as_array(x), axis, keepdims)
 
 
 def argmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
@@ -145,11 +145,11 @@ def argmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) ->
     >>> nd.argmin(nd.asarray([1, 0, 0])).item()
     1
     """
-    return _families.arg_reduce("argmin", x if isinstance(x, NDArray) else asarray(x), axis, keepdims)
+    return _families.arg_reduce("argmin", as_array(x), axis, keepdims)
 
 
 def _scanned(op: str, x: NDArray, axis: int | None) -> NDArray:
-    array = x if isinstance(x, NDArray) else asarray(x)
+    array = as_array(x)
     if axis is None:
         array, axis = reshape(array, (-1,)), 0
     return _families.scan(op, array, axis)
@@ -182,9 +182,9 @@ def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> ND
     >>> nd.logsumexp(nd.asarray([1000.0, 1000.0])).item() > 1000
     True
     """
-    array = x if isinstance(x, NDArray) else asarray(x)
+    array = as_array(x)
     if array.size == 0:
-        return log(_families.reduce("sum", exp(array), axis, keepdims))  # type: ignore[no-any-return]
+        return log(_families.reduce("sum", exp(array), axis, keepdims))
     top = max(array, axis=axis, keepdims=True)
     shift = where(isfinite(top), top, 0.0)
     total = log(_families.reduce("sum", exp(array - shift), axis, True)) + shift
@@ -222,7 +222,7 @@ def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
 
 
 def _floating(x: NDArray) -> NDArray:
-    array = x if isinstance(x, NDArray) else asarray(x)
+    array = as_array(x)
     return array if array.dtype.kind == "f" else array.astype("float32")
 
 

@@ -4,7 +4,7 @@ import math
 
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
-from treadle.ndarray.elementwise import sqrt  # type: ignore[attr-defined]
+from treadle.ndarray.elementwise import sqrt
 
 __all__ = ["adam_step", "sgd_step"]
 

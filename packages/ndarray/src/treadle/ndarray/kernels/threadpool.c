@@ -6,7 +6,10 @@
  * ones find the job closed and it is as if they did not exist.
  *
  * Workers spin for SPIN_NS after a job, since jobs come in rows, then sleep on the word. The system likes to
- * wake a thread on the processor of its waker, where both would share a core: such a worker moves off. */
+ * wake a thread on the processor of its waker, where both would share a core: such a worker moves off.
+ *
+ * A worker whose core is taken by another process while it holds a block is all that a caller can wait long for. When
+ * that happens the pool rests: callers work alone for REST_NS, and twice as long each time it happens again. */
 #if defined(__linux__)
 #define _GNU_SOURCE
 #endif
@@ -25,6 +28,8 @@
 #define OPEN ((uint32_t)1 << 15)
 #define JOINED(word) ((word) & (OPEN - 1))
 #define SPIN_NS 50000
+#define REST_NS 10000000
+#define MOST_RESTS 5 /* doublings */
 #define MOST_THREADS 256
 
 typedef struct {
@@ -41,7 +46,9 @@ static _Alignas(64) _Atomic int busy;     /* a caller owns the pool */
 static _Atomic int sleepers;              /* workers that sleep on the word */
 static _Atomic int caller_sleeps;
 static _Atomic int wanted;                /* threads, the caller included; 0: not asked for yet */
-static int started;                       /* workers; touched by the pool's owner only */
+static int started;                       /* workers; this and the next two: touched by the pool's owner only */
+static int rests;                         /* in a row */
+static int64_t rest_until;
 static _Thread_local int inside;
 
 /* --- waiting ---------------------------------------------------------------------------------------------------- */
@@ -274,15 +281,19 @@ static void close_and_wait(void)
     atomic_store(&caller_sleeps, 0);
 }
 
-void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block), void *context)
+/* Whether the wait for the workers was out of proportion: blocks are small parts of a job. */
+static void judge(int64_t begin, int64_t worked, int64_t end)
 {
-    const int threads = td_get_num_threads();
-    if (blocks < 2 || threads < 2 || inside || atomic_exchange(&busy, 1)) {
-        for (int64_t block = 0; block < blocks; block++)
-            body(context, block);
-        return;
+    if (end - worked > SPIN_NS + (worked - begin) / 2) {
+        rest_until = end + ((int64_t)REST_NS << rests);
+        rests = rests < MOST_RESTS ? rests + 1 : rests;
+    } else {
+        rests = 0;
     }
-    inside = 1;
+}
+
+static void share(int64_t blocks, int threads, void (*body)(void *context, int64_t block), void *context, int64_t begin)
+{
     if (started < threads - 1)
         start_workers(threads - 1);
     current = (job){body, context, blocks, processor()};
@@ -291,7 +302,26 @@ void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block),
     if (atomic_load(&sleepers) > 0)
         wake(started >= threads ? INT_MAX : blocks < threads ? (int)blocks - 1 : threads - 1);
     take_blocks(&current);
+    const int64_t worked = now_ns();
     close_and_wait();
+    judge(begin, worked, now_ns());
+}
+
+void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block), void *context)
+{
+    const int threads = td_get_num_threads();
+    if (blocks < 2 || threads < 2 || inside || atomic_exchange(&busy, 1)) {
+        for (int64_t block = 0; block < blocks; block++)
+            body(context, block);
+        return;
+    }
+    const int64_t begin = now_ns();
+    inside = 1;
+    if (begin < rest_until)
+        for (int64_t block = 0; block < blocks; block++)
+            body(context, block);
+    else
+        share(blocks, threads, body, context, begin);
     inside = 0;
     atomic_store(&busy, 0);
 }

@@ -1,0 +1,42 @@
+"""Write ``elementwise.pyi`` from the op table; with ``--check`` only say whether it is up to date.
+
+Run from anywhere: ``python packages/ndarray/tools/write_stubs.py [--check]``.
+"""
+
+import sys
+from pathlib import Path
+
+from treadle.ndarray.opset import Family, family
+
+STUB = Path(__file__).parents[1] / "src/treadle/ndarray/elementwise.pyi"
+
+
+def text() -> str:
+    """The stub's contents."""
+    lines = [
+        "# Written by tools/write_stubs.py from the op table.",
+        "from treadle.ndarray._dispatch import BinaryFunction, UnaryFunction",
+        "from treadle.ndarray._dispatch import clip as clip",
+        "from treadle.ndarray._dispatch import where as where",
+        "",
+        "__all__: list[str]",
+        "functions: dict[str, UnaryFunction | BinaryFunction]",
+    ]
+    lines += [f"{row.name}: UnaryFunction" for row in family(Family.UNARY)]
+    lines += [f"{row.name}: BinaryFunction" for row in family(Family.BINARY)]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write or check; 1 when the stub is stale."""
+    if "--check" not in sys.argv:
+        STUB.write_text(text())
+        return 0
+    if STUB.read_text() == text():
+        return 0
+    print(f"{STUB} does not match the op table; run python packages/ndarray/tools/write_stubs.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
