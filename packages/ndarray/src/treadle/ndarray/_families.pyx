@@ -33,13 +33,13 @@ cdef dict _DRAWS = {
 }
 
 
-cdef object _axes(object axis, int ndim, str op):
+cdef object _axes(object axis, Strided x, str op):
     """Axes as a sorted tuple of numbers in [0, ndim)."""
     if axis is None:
-        return tuple(range(ndim))
+        return tuple(range(x.view.ndim))
     if not isinstance(axis, (tuple, list)):
-        return (normal_axis(axis, ndim, op),)
-    axes = sorted([normal_axis(each, ndim, op) for each in axis])
+        return (normal_axis(axis, &x.view, op),)
+    axes = sorted([normal_axis(each, &x.view, op) for each in axis])
     if len(set(axes)) != len(axes):
         raise ShapeError(f"{op}: axis {axis} names an axis twice")
     return tuple(axes)
@@ -84,7 +84,7 @@ cdef dict _RULES = {
 def reduce(str op, Strided x, axis, bint keepdims):
     """sum, prod, max, min, mean, any, all over axes."""
     cdef _Rule rule = <_Rule>_RULES[op]
-    cdef tuple axes = _axes(axis, x.view.ndim, op)
+    cdef tuple axes = _axes(axis, x, op)
     cdef td_view shape
     cdef const td_reduction *reduction
     cdef Strided out
@@ -100,7 +100,7 @@ def reduce(str op, Strided x, axis, bint keepdims):
         count *= shape.shape[each]
         shape.shape[each] = 1
     out = allocate(rule.result_dtype(x.view.dtype), x.device, &shape)
-    if count == 0 and rule.chooses and out.size:
+    if count == 0 and rule.chooses:
         raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
     if out.size and not x.device.is_cpu:
         x.device.backend.reduce(op, x, axes, out)
@@ -140,11 +140,11 @@ def arg_reduce(str op, Strided x, axis, bint keepdims):
         x = x.reshaped(&shape) if x.dense else copied(x).reshaped(&shape)
         along = 0
     else:
-        along = normal_axis(axis, x.view.ndim, op)
+        along = normal_axis(axis, &x.view, op)
     shape = x.view
     shape.shape[along] = 1
     out = allocate(dtype_from_id(TD_i64), x.device, &shape)
-    if x.view.shape[along] == 0 and (out.size or axis is None):
+    if x.view.shape[along] == 0:
         raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
     if out.size and not x.device.is_cpu:
         x.device.backend.arg_reduce(op, x, along, out)
@@ -162,7 +162,7 @@ def arg_reduce(str op, Strided x, axis, bint keepdims):
 
 def scan(str op, Strided x, axis):
     """cumsum, cumprod along one axis."""
-    cdef int along = normal_axis(axis, x.view.ndim, op)
+    cdef int along = normal_axis(axis, &x.view, op)
     cdef const td_reduction *reduction
     cdef Strided out
     x = converted(x, TD_i64) if x.view.dtype == TD_bool else x

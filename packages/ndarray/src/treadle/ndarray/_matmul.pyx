@@ -5,9 +5,9 @@ Floating types go one of these ways, by size and layout:
 
 - a few rows times a transposed matrix: dot products; one row times a dense one: sums of its rows;
 - small matrices: tile by tile straight from the operands; of a transposed b, one sliver at a time is packed on the stack;
-- large ones, blocked: for each panel of rows of b (STEP_BYTES of a's), the panel is packed into slivers as wide as a tile, then the
-  tiles of out are computed. A tile's rows of a are copied to the stack first (they stay in the first cache while the
-  slivers of BLOCK_COLUMNS columns stream from the second), so that no stride of the operand is ever met twice;
+- large ones, blocked: b is cut into panels of some rows; a panel is packed into slivers as wide as a tile, then the
+  tiles of out are computed. A tile's part of a, STEP_BYTES of each row, is copied to the stack first. It stays in the
+  first cache while the slivers of BLOCK_COLUMNS columns stream from the second;
 - several small matrices of a batch: the batch is cut into runs.
 
 A packed sliver holds b's elements in the order in which the micro-kernel reads them. out's element is always the sum
@@ -16,43 +16,13 @@ over p in order, cut at multiples of the panel's height: the way that blocks are
 Integers and bool take the plain loops of the kernel table.
 """
 
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 
-from treadle.ndarray._types cimport TD_DTYPE_COUNT, TD_f32, TD_f64, td_view
-
-cdef extern from "kernels/matmul_kernels.h" nogil:
-    ctypedef struct td_matmul_tiles:
-        int32_t rows
-        int32_t columns
-        void (*tile)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step,
-                     const char *b, int64_t b_step, char *out, int64_t out_row, int accumulate) noexcept nogil
-        void (*pack)(int64_t k, int64_t columns, int64_t width, const char *source, int64_t step, int64_t column,
-                     char *to) noexcept nogil
-        void (*dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
-                     int64_t out_column) noexcept nogil
-        void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
-                        char *out) noexcept nogil
-    ctypedef void (*td_matmul_plain)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row,
-                                     int64_t a_step, const char *b, int64_t b_step, int64_t b_column, char *out,
-                                     int64_t out_row, int64_t out_column) noexcept nogil
-    ctypedef struct td_matmul_kernels:
-        td_matmul_tiles f32
-        td_matmul_tiles f64
-        td_matmul_plain plain[TD_DTYPE_COUNT]
-        int32_t itemsize[TD_DTYPE_COUNT]
-    const td_matmul_kernels *td_matmul_select(int isa)
-
-cdef extern from "kernels/matmul_workspace.h" nogil:
-    ctypedef struct td_workspace:
-        void *data
-    int td_workspace_acquire(td_workspace *workspace, int64_t nbytes)
-    void td_workspace_release(td_workspace *workspace)
-
-cdef extern from "kernels/threadpool.h" nogil:
-    void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil, void *context)
-    void td_set_num_threads(int threads)
-    int td_get_num_threads()
+from treadle.ndarray._matmul_kernels cimport (
+    td_get_num_threads, td_matmul_kernels, td_matmul_plain, td_matmul_select, td_matmul_tiles, td_parallel_for,
+    td_set_num_threads, td_workspace, td_workspace_acquire, td_workspace_release)
+from treadle.ndarray._types cimport TD_f32, TD_f64, td_view
 
 cdef enum:
     STEP_BYTES = 1536  # of a row of a that a tile takes at once: a panel is at most that high
@@ -70,6 +40,7 @@ cdef enum:
     DIRECT_WORK = 1 << 20  # multiplications up to which a transposed b is packed on the stack
     DOTS_ROWS = 4
     PARALLEL_WORK = 1 << 22  # multiplications below which threads cost more than they give
+    PLAIN_PARALLEL_WORK = 1 << 19
     PLAIN_ROWS = 16
 
 cdef const td_matmul_kernels *_kernels = td_matmul_select(0)
@@ -354,7 +325,7 @@ cdef void _lay_out(Product *p) noexcept nogil:
 cdef int _multiply(Product *p) noexcept nogil:
     """One product of matrices with m, n > 0."""
     cdef double work = <double>p.m * p.n * p.k
-    cdef bint parallel = work >= PARALLEL_WORK
+    cdef bint parallel = work >= (PARALLEL_WORK if p.tiles != NULL else PLAIN_PARALLEL_WORK)
     if p.k == 0:
         _fill_zero(p)
         return 0

@@ -55,9 +55,7 @@ cdef int store(object value, int dtype, char *data) except -1:
             if value != value or value in (float("inf"), float("-inf")):
                 raise DTypeError(f"cannot store {value!r} as {kind.name}")
             value = int(value)
-        low, high = (0, (1 << 8 * kind.itemsize) - 1) if kind.kind == "u" else (
-            -(1 << 8 * kind.itemsize - 1), (1 << 8 * kind.itemsize - 1) - 1)
-        if not low <= value <= high:
+        if not kind.lowest <= value <= kind.largest:
             raise OverflowError(f"{value} is out of range for {kind.name}")
         if dtype == TD_u64:
             unsigned = value

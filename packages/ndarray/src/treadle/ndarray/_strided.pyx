@@ -135,23 +135,35 @@ cdef int read_shape(object shape, td_view *view, str op) except -1:
     return 0
 
 
-cdef int normal_axis(object axis, int ndim, str op) except -1:
-    """An axis as a number in [0, ndim); raises ShapeError."""
+cdef int axis_number(object axis, int ndim, str op) except -2:
+    """An axis as a number in [0, ndim); -1 where it is out of bounds."""
     cdef int64_t number
     try:
         number = operator.index(axis)
     except TypeError:
         raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
     except OverflowError:
-        number = TD_MAX_NDIM + 1
+        return -1
     if number < -ndim or number >= ndim:
-        raise ShapeError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
+        return -1
     return <int>(number + ndim if number < 0 else number)
+
+
+cdef int normal_axis(object axis, const td_view *view, str op) except -1:
+    """An axis of a view as a number in [0, ndim); raises ShapeError."""
+    cdef int number = axis_number(axis, view.ndim, op)
+    if number < 0:
+        raise ShapeError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)}; it must be in "
+                         f"[{-view.ndim}, {view.ndim})")
+    return number
 
 
 def normalize_axis(axis, int ndim, str op):
     """An axis as a number in [0, ndim); raises ShapeError that names the op."""
-    return normal_axis(axis, ndim, op)
+    cdef int number = axis_number(axis, ndim, op)
+    if number < 0:
+        raise ShapeError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
+    return number
 
 
 @cython.no_gc
@@ -247,7 +259,7 @@ cdef class Strided:
         cdef int axis, place
         cdef list order
         try:
-            order = [normal_axis(each, self.view.ndim, "permute_dims") for each in axes]
+            order = [normal_axis(each, &self.view, "permute_dims") for each in axes]
         except TypeError:
             raise ShapeError(f"permute_dims: axes is a sequence of ints, not {axes!r}") from None
         if len(order) != self.view.ndim or len(set(order)) != len(order):
@@ -300,7 +312,7 @@ cdef class Strided:
 
     def view_expanded(self, axis):
         """With a new axis of length 1: ``expand_dims``."""
-        cdef int place = normal_axis(axis, self.view.ndim + 1, "expand_dims")
+        cdef int place = normalize_axis(axis, self.view.ndim + 1, "expand_dims")
         cdef int each
         cdef Strided out
         if self.view.ndim == TD_MAX_NDIM:
@@ -322,7 +334,7 @@ cdef class Strided:
             dropped = {axis for axis in range(self.view.ndim) if self.view.shape[axis] == 1}
         else:
             axes = axes if isinstance(axes, (tuple, list)) else (axes,)
-            dropped = {normal_axis(each, self.view.ndim, "squeeze") for each in axes}
+            dropped = {normal_axis(each, &self.view, "squeeze") for each in axes}
             if len(dropped) != len(axes):
                 raise ShapeError(f"squeeze: {axes} names an axis twice")
         out.view.ndim = 0
@@ -344,7 +356,7 @@ cdef class Strided:
             axes = range(self.view.ndim)
         elif not isinstance(axes, (tuple, list)):
             axes = (axes,)
-        flipped = {normal_axis(each, self.view.ndim, "flip") for each in axes}
+        flipped = {normal_axis(each, &self.view, "flip") for each in axes}
         if len(flipped) != len(axes):
             raise ShapeError(f"flip: {axes} names an axis twice")
         for axis in flipped:

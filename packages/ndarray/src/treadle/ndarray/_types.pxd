@@ -34,6 +34,8 @@ cdef class DType:
     cdef readonly int itemsize
     cdef readonly str format
     cdef bytes format_bytes
+    cdef object lowest
+    cdef object largest
 
 
 cdef class Device:

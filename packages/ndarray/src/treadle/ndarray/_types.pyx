@@ -28,6 +28,9 @@ cdef class DType:
         self.format = format
         self.format_bytes = format.encode()
         self.itemsize = struct.calcsize(format)
+        bits = int(8 * self.itemsize - (kind == "i"))
+        self.lowest = -(1 << bits) if kind == "i" else 0
+        self.largest = (1 << bits) - 1
 
     def __repr__(self):
         return f"treadle.{self.name}"

@@ -101,10 +101,8 @@ def _floats(flat: list[float], itemsize: int) -> list[str]:
         elif scientific:
             texts.append(f"{each:.{decimals}e}")
         else:
-            mantissa = f"{each:.{decimals}f}" if decimals else f"{each:.0f}."
-            whole, _, fraction = mantissa.partition(".")
-            trimmed = _shortest(each, itemsize, False).partition(".")[2]
-            texts.append(f"{whole}.{(trimmed or fraction)[:decimals].ljust(decimals)}")
+            whole, _, fraction = _shortest(each, itemsize, False).partition(".")
+            texts.append(f"{whole}.{fraction.ljust(decimals)}")
     return texts
 
 

@@ -1,0 +1,38 @@
+"""The C side of the matrix product: kernels/matmul_kernels.h, matmul_workspace.h and threadpool.h say what each does."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from treadle.ndarray._types cimport TD_DTYPE_COUNT
+
+cdef extern from "kernels/matmul_kernels.h" nogil:
+    ctypedef struct td_matmul_tiles:
+        int32_t rows
+        int32_t columns
+        void (*tile)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step,
+                     const char *b, int64_t b_step, char *out, int64_t out_row, int accumulate) noexcept nogil
+        void (*pack)(int64_t k, int64_t columns, int64_t width, const char *source, int64_t step, int64_t column,
+                     char *to) noexcept nogil
+        void (*dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
+                     int64_t out_column) noexcept nogil
+        void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
+                        char *out) noexcept nogil
+    ctypedef void (*td_matmul_plain)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row,
+                                     int64_t a_step, const char *b, int64_t b_step, int64_t b_column, char *out,
+                                     int64_t out_row, int64_t out_column) noexcept nogil
+    ctypedef struct td_matmul_kernels:
+        td_matmul_tiles f32
+        td_matmul_tiles f64
+        td_matmul_plain plain[TD_DTYPE_COUNT]
+        int32_t itemsize[TD_DTYPE_COUNT]
+    const td_matmul_kernels *td_matmul_select(int isa)
+
+cdef extern from "kernels/matmul_workspace.h" nogil:
+    ctypedef struct td_workspace:
+        void *data
+    int td_workspace_acquire(td_workspace *workspace, int64_t nbytes)
+    void td_workspace_release(td_workspace *workspace)
+
+cdef extern from "kernels/threadpool.h" nogil:
+    void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil, void *context)
+    void td_set_num_threads(int threads)
+    int td_get_num_threads()
