@@ -153,7 +153,8 @@ cdef int normal_axis(object axis, const td_view *view, str op) except -1:
     """An axis of a view as a number in [0, ndim); raises ShapeError."""
     cdef int number = axis_number(axis, view.ndim, op)
     if number < 0:
-        raise ShapeError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)}; it must be in "
+        raise ShapeError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)} of "
+                         f"{view.ndim} dimensions; it must be in "
                          f"[{-view.ndim}, {view.ndim})")
     return number
 

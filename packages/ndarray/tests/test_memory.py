@@ -1,0 +1,50 @@
+"""The allocator: nothing leaks, nothing is handed out twice, running out leaves all usable."""
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+
+
+def test_counters_come_back() -> None:
+    before = nd.memory_statistics()
+    for size in (0, 1, 16, 1000, 1025, 4096, 10**6):
+        kept = [nd.full(size, number, dtype="uint8") for number in range(3)]
+        assert [each.sum().item() for each in kept] == [0, size, 2 * size]
+        assert kept[0].data_pointer % 64 == 0
+        del kept
+    after = nd.memory_statistics()
+    assert (after["in_use"], after["blocks"]) == (before["in_use"], before["blocks"])
+
+
+def test_operations_leak_nothing() -> None:
+    def work() -> None:
+        x = nd.random.Generator(0).uniform(shape=(8, 9))
+        y = nd.softmax(x @ x.T)
+        y[y > 0.5] = 0
+        z = nd.concat([y, y[:, ::-1]])[[0, 1, 1]]
+        assert np.isfinite(z.T.sum(axis=0).numpy()).all()
+        with pytest.raises(nd.ShapeError):
+            x @ x
+
+    work()
+    before = nd.memory_statistics()
+    for _ in range(50):
+        work()
+    after = nd.memory_statistics()
+    assert (after["in_use"], after["blocks"]) == (before["in_use"], before["blocks"])
+
+
+def test_empty_cache() -> None:
+    nd.empty(10**6)
+    nd.empty_cache()
+    assert nd.memory_statistics()["cached"] == 0
+    assert nd.ones(3).tolist() == [1, 1, 1]
+
+
+def test_running_out_of_memory() -> None:
+    kept = nd.ones(10)
+    for shape in (2**46, (2**20, 2**20, 2**20), (2**61,)):
+        with pytest.raises(MemoryError):
+            nd.empty(shape, dtype="float64")
+    assert kept.sum().item() == 10

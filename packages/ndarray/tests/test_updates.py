@@ -1,0 +1,56 @@
+"""The fused optimizer updates against their composition."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+from treadle.ndarray.updates import compose_adam, compose_sgd
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("decoupled", "decay", "maximize"), list(itertools.product((False, True), (0.0, 0.1), (False, True))))
+def test_adam(dtype: str, decoupled: bool, decay: float, maximize: bool) -> None:
+    generator = nd.random.Generator(0)
+    fused = [generator.uniform(-1, 1, (7, 5), dtype=dtype), *(nd.zeros((7, 5), dtype=dtype) for _ in range(2))]
+    composed = [each.copy() for each in fused]
+    for step in range(1, 4):
+        gradient = generator.normal(shape=(5, 7), dtype=dtype).T
+        nd.adam_step(
+            fused[0], gradient, fused[1], fused[2], lr=0.01, weight_decay=decay, decoupled=decoupled, step=step, maximize=maximize
+        )
+        hyper = (0.01, 0.9, 0.999, 1e-8, decay, decoupled, 1 - 0.9**step, 1 - 0.999**step, -1 if maximize else 1)
+        compose_adam(composed[0], gradient, composed[1], composed[2], hyper)
+    for ours, expected in zip(fused, composed, strict=True):
+        np.testing.assert_allclose(ours.numpy(), expected.numpy(), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-7)
+
+
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, False), (0.9, False), (0.9, True)])
+@pytest.mark.parametrize(("dampening", "decay", "maximize"), [(0.0, 0.0, False), (0.5, 0.1, True)])
+def test_sgd(momentum: float, nesterov: bool, dampening: float, decay: float, maximize: bool) -> None:
+    generator = nd.random.Generator(0)
+    parameter = generator.uniform(-1, 1, (6,))
+    buffer = nd.zeros(6) if momentum else None
+    composed, composed_buffer = parameter.copy(), None if buffer is None else buffer.copy()
+    for step in range(3):
+        gradient = generator.normal(shape=(6,))
+        nd.sgd_step(
+            parameter, gradient, buffer, lr=0.1, momentum=momentum, dampening=dampening, weight_decay=decay,
+            nesterov=nesterov, first_step=step == 0, maximize=maximize,
+        )  # fmt: skip
+        hyper = (0.1, momentum, dampening, decay, nesterov, step == 0, -1 if maximize else 1)
+        compose_sgd(composed, gradient, composed_buffer, hyper)
+    np.testing.assert_allclose(parameter.numpy(), composed.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_bad_updates() -> None:
+    x = nd.ones(3)
+    with pytest.raises(nd.ShapeError, match="adam_step"):
+        nd.adam_step(x, nd.ones(2), nd.zeros(3), nd.zeros(3), lr=0.1, step=1)
+    with pytest.raises(nd.ShapeError, match="sgd_step"):
+        nd.sgd_step(nd.ones(3, dtype="int64"), nd.ones(3, dtype="int64"), lr=0.1)
+    with pytest.raises(nd.ShapeError, match="contiguous"):
+        nd.sgd_step(nd.ones(6)[::2], nd.ones(3), lr=0.1)
+    with pytest.raises(nd.BufferReadOnlyError):
+        nd.sgd_step(nd.broadcast_to(nd.ones(1), (3,)), nd.ones(3), lr=0.1)
