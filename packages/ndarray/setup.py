@@ -48,7 +48,7 @@ def extension(name: str) -> Extension:
         [str(PACKAGE / f"{name}.pyx"), *(str(PACKAGE / "kernels" / f"{source}.c") for source in C_SOURCES.get(name, ()))],
         include_dirs=[str(PACKAGE), str(PACKAGE / "include")],
         depends=[str(each) for folder in ("kernels", "include/treadle") for each in (PACKAGE / folder).glob("*.h")],
-        extra_compile_args=["-std=gnu11", "-O0" if DEBUG else "-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread"],
+        extra_compile_args=["-std=gnu11", *(["-O0"] if DEBUG else ["-O3", "-g0"]), "-fno-math-errno", "-fno-trapping-math", "-pthread"],
         extra_link_args=["-pthread"],
     )
 

@@ -1,7 +1,6 @@
 """What this installation runs on: instruction set, threads, backends, headers."""
 
 import os
-from pathlib import Path
 
 from treadle.ndarray import _matmul, _runtime
 from treadle.ndarray.devices import default_device, device_types
@@ -63,7 +62,7 @@ def get_include() -> str:
     >>> os.path.exists(os.path.join(nd.get_include(), "treadle", "types.h"))
     True
     """
-    return str(Path(__file__).parent / "include")
+    return os.path.join(os.path.dirname(__file__), "include")
 
 
 def show_config() -> None:

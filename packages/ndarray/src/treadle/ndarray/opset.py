@@ -5,8 +5,8 @@ The scalar body of an elementwise op stands in ``include/treadle/elementwise.h``
 known of the op stands in its row here. ``docs/adding-an-op.md`` walks through an addition.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 __all__ = ["OPS", "Accepts", "Family", "Op", "Result", "family"]
 
@@ -41,8 +41,7 @@ class Result(StrEnum):
     INDEX = "index"  # int64
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """One row of the table.
 
     ``reference`` names the NumPy function with the same meaning (``numpy.exp``) or one of
