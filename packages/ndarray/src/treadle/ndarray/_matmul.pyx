@@ -4,7 +4,8 @@
 Floating types go one of these ways, by size and layout:
 
 - a few rows times a transposed matrix: dot products; one row times a dense one: sums of its rows;
-- small matrices: tile by tile straight from the operands; of a transposed b, one sliver at a time is packed on the stack;
+- small matrices: tile by tile straight from the operands; of a transposed b, one sliver at a time is packed on the
+  stack;
 - large ones, blocked: b is cut into panels of some rows; a panel is packed into slivers as wide as a tile, then the
   tiles of out are computed. A tile's part of a, STEP_BYTES of each row, is copied to the stack first. It stays in the
   first cache while the slivers of BLOCK_COLUMNS columns stream from the second;
@@ -88,7 +89,7 @@ cdef void _transpose(Product *product) noexcept nogil:
     product.out.row, product.out.column = product.out.column, product.out.row
 
 
-# --- few rows ----------------------------------------------------------------------------------------------------------
+# --- few rows ---------------------------------------------------------------------------------------------------------
 cdef void _dots_block(void *context, int64_t block) noexcept nogil:
     cdef const Product *p = <const Product *>context
     cdef int64_t start = block * DIRECT_COLUMNS
@@ -106,7 +107,7 @@ cdef void _combine_block(void *context, int64_t block) noexcept nogil:
                     p.b.data + start * p.itemsize, p.b.row, p.out.data + start * p.itemsize)
 
 
-# --- without packing ---------------------------------------------------------------------------------------------------
+# --- without packing --------------------------------------------------------------------------------------------------
 cdef inline void _direct_tiles(const Product *p, int64_t first, int64_t rows, int64_t j, int64_t columns,
                                int64_t k_start, int64_t steps, const char *b, int64_t b_step) noexcept nogil:
     """Rows first to first + rows of one sliver, in tiles of as even a height as there can be."""
@@ -151,7 +152,7 @@ cdef void _direct_block(void *context, int64_t block) noexcept nogil:
         j += width
 
 
-# --- blocked -----------------------------------------------------------------------------------------------------------
+# --- blocked ----------------------------------------------------------------------------------------------------------
 cdef struct Panel:
     const Product *product
     char *packed
@@ -226,7 +227,8 @@ cdef void _compute_block(void *context, int64_t block) noexcept nogil:
         _block_rows(panel, first, height + (sliver < higher), start, end)
 
 
-cdef void _run(int64_t blocks, void (*body)(void *, int64_t) noexcept nogil, void *context, bint parallel) noexcept nogil:
+cdef void _run(int64_t blocks, void (*body)(void *, int64_t) noexcept nogil, void *context,
+               bint parallel) noexcept nogil:
     cdef int64_t block
     if parallel:
         td_parallel_for(blocks, body, context)
@@ -265,7 +267,7 @@ cdef int _blocked(const Product *p, bint parallel) noexcept nogil:
     return 0
 
 
-# --- one matrix --------------------------------------------------------------------------------------------------------
+# --- one matrix -------------------------------------------------------------------------------------------------------
 cdef void _fill_zero(const Product *p) noexcept nogil:
     cdef int64_t i, j, byte
     for i in range(p.m):
@@ -345,7 +347,7 @@ cdef int _multiply(Product *p) noexcept nogil:
     return 0
 
 
-# --- batches -----------------------------------------------------------------------------------------------------------
+# --- batches ----------------------------------------------------------------------------------------------------------
 cdef struct Batch:
     Product product
     int ndim

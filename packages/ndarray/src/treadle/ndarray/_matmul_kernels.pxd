@@ -1,4 +1,4 @@
-"""The C side of the matrix product: kernels/matmul_kernels.h, matmul_workspace.h and threadpool.h say what each does."""
+"""The C side of the matrix product; kernels/matmul_kernels.h, matmul_workspace.h and threadpool.h say what is what."""
 
 from libc.stdint cimport int32_t, int64_t
 

@@ -46,13 +46,13 @@
 #undef WORD
 
 /* --- integers and bool ------------------------------------------------------------------------------------------
- * Where both operands are dense along p: dot products. Otherwise out[i, :] takes a[i, p] times row p of b, in runs short
- * enough for the first cache. Arithmetic is in 64-bit unsigned cut to the type, so it wraps. */
+ * Where both operands are dense along p: dot products. Otherwise out[i, :] takes a[i, p] times row p of b, in runs
+ * short enough for the first cache. Arithmetic is in 64-bit unsigned cut to the type, so it wraps. */
 #define RUN 1024
 
 #define DEFINE_PLAIN(sfx, ctype, combine) \
-    INLINE void plain_run_##sfx(int64_t width, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step, \
-                                int64_t b_column, ctype *sums) \
+    INLINE void plain_run_##sfx(int64_t width, int64_t k, const char *a, int64_t a_step, const char *b, \
+                                int64_t b_step, int64_t b_column, ctype *sums) \
     { \
         memset(sums, 0, (size_t)width * sizeof(ctype)); \
         for (int64_t p = 0; p < k; p++, a += a_step, b += b_step) { \
@@ -63,7 +63,8 @@
             } \
         } \
     } \
-    INLINE void plain_dots_##sfx(int64_t width, int64_t k, const ctype *a, const char *b, int64_t b_column, ctype *sums) \
+    INLINE void plain_dots_##sfx(int64_t width, int64_t k, const ctype *a, const char *b, int64_t b_column, \
+                                 ctype *sums) \
     { \
         for (int64_t j = 0; j < width; j++, b += b_column) { \
             const ctype *column = (const ctype *)b; \

@@ -22,7 +22,8 @@ typedef struct {
                  int64_t out_column);
 
     /* out[j] = sum over p < k of a[p] * b[p, j], for j < columns; rows of b and out are dense along j; k > 0. */
-    void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step, char *out);
+    void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
+                    char *out);
 } td_matmul_tiles;
 
 /* out[i, j] (+)= a[i, :] . b[:, j] for any strides, one loop after the other: what integers and bool need. */

@@ -188,7 +188,8 @@ static void NAME(pack_transposed)(int64_t k, int64_t columns, int64_t width, con
                 NAME(transpose_quad)(from + j * column + p * (int64_t)sizeof(T), column, to + p * width + j, width);
         }
     }
-    NAME(pack_strided)(k - whole, columns, width, from + whole * (int64_t)sizeof(T), sizeof(T), column, to + whole * width);
+    NAME(pack_strided)
+    (k - whole, columns, width, from + whole * (int64_t)sizeof(T), sizeof(T), column, to + whole * width);
 }
 
 static void NAME(pack)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, int64_t column,

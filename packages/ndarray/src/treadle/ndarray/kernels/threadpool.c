@@ -74,7 +74,9 @@ static int processor(void)
 static int allowed_processors(void)
 {
     cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        return CPU_COUNT(&allowed);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void move_off(int taken)
