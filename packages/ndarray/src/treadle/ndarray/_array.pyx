@@ -12,6 +12,7 @@ from treadle.ndarray._dispatch cimport (
     LESS, LESS_EQUAL, MULTIPLY, NEGATIVE, NOT_EQUAL, POSITIVE, POW, REMAINDER, SUBTRACT, binary, unary,
 )
 from treadle.ndarray._elementwise cimport slots
+from treadle.ndarray._families cimport matmul
 from treadle.ndarray._layout cimport broadcast_shape, is_dense, same_shape
 from treadle.ndarray._memory cimport wrap
 from treadle.ndarray._operands cimport (
@@ -174,7 +175,13 @@ cdef class NDArray(Strided):
         return unary(BITWISE_INVERT, self, None)
 
     def __matmul__(self, other):
-        return _functions.matmul(self, other) if is_array(other) else NotImplemented
+        cdef Strided y
+        if not is_array(other):
+            return NotImplemented
+        y = <Strided>other
+        if self.view.ndim > 1 and y.view.ndim > 1 and self.view.dtype == y.view.dtype:
+            return matmul(self, y, None)
+        return _functions.matmul(self, y)
 
     def __rmatmul__(self, other):
         return _functions.matmul(other, self) if is_array(other) else NotImplemented

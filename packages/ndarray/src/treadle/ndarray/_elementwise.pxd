@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from treadle.ndarray._types cimport td_view
 
@@ -42,6 +42,7 @@ cdef extern from "kernels/slots.h" nogil:
         td_arg_loop arg_min[15]
         td_adam_loop adam[15]
         td_sgd_loop sgd[15]
+        void (*random_words)(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words) noexcept nogil
     const td_slots *td_slots_select(int isa)
     const char *const td_unary_names[1]
     const char *const td_binary_names[1]

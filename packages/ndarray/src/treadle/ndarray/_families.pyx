@@ -16,7 +16,7 @@ from treadle.ndarray._matmul cimport matmul as matmul_view
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copied, copy_into, must_share_device,
 )
-from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw
+from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw, shuffle
 from treadle.ndarray._reduce cimport arg_view, reduce_view, scan_view
 from treadle.ndarray._strided cimport Strided, allocate, normal_axis, view_shape
 from treadle.ndarray._types cimport (
@@ -180,7 +180,7 @@ cdef object _matmul_misfit(Strided x, Strided y, str why):
     return ShapeError(f"matmul: shapes {x.shape_tuple()} and {y.shape_tuple()}: {why}")
 
 
-def matmul(Strided x, Strided y, Strided given):
+cpdef Strided matmul(Strided x, Strided y, Strided given):
     """Operands of one dtype, each with at least two axes."""
     cdef td_view shape, batch
     cdef Strided out, target
@@ -378,6 +378,14 @@ def random(str kind, uint64_t key, uint64_t counter, tuple parameters, Strided o
         span = parameters[0]
     with nogil:
         draw(number, key, counter, first, second, low, span, &out.view, out.size)
+
+
+def permutation(Strided bits):
+    """0, 1, ..., n - 1 in the order that n uint64 draws, on the cpu, decide."""
+    cdef Strided out = allocate(dtype_from_id(TD_i64), bits.device, &bits.view)
+    with nogil:
+        shuffle(<const uint64_t *>bits.view.data, <int64_t *>out.view.data, out.size)
+    return out
 
 
 cdef int _check_update(str op, tuple arrays) except -1:

@@ -11,3 +11,4 @@ cdef enum Draw:
 
 cdef void draw(int kind, uint64_t key, uint64_t counter, double first, double second, int64_t low, uint64_t span,
                const td_view *out, int64_t n) noexcept nogil
+cdef void shuffle(const uint64_t *bits, int64_t *order, int64_t n) noexcept nogil

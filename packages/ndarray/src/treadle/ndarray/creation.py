@@ -22,6 +22,8 @@ _FORMATS = {each.format: each for each in all_dtypes()}
 _FORMATS |= {"l": type_of["int64"], "L": type_of["uint64"], "n": type_of["int64"], "N": type_of["uint64"]}
 _float32, _int64, _bool = type_of["float32"], type_of["int64"], type_of["bool"]
 
+_PLAIN = (bool, int, float)
+
 Shape = SupportsIndex | Sequence[SupportsIndex]
 DTypeLike = DType | str | type
 DeviceLike = Device | str
@@ -131,12 +133,14 @@ def _from_sequence(scalars: list[Any], shape: tuple[int, ...], dtype: DType | No
 
 
 def _number(value: Any) -> bool | int | float:
-    if isinstance(value, bool | int | float):
-        return value
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # NumPy scalars, 0-d arrays
+    """A plain bool, int or float; NumPy's scalars, some of which are subclasses, become such."""
+    if type(value) in _PLAIN:
+        return value  # type: ignore[no-any-return]
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
-        if isinstance(value, bool | int | float):
-            return value
+    for kind in _PLAIN:
+        if isinstance(value, kind):
+            return kind(value)
     raise DTypeError(f"asarray: {value!r} of type {type(value).__name__} is no number")
 
 

@@ -12,6 +12,7 @@ from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empty
+from treadle.ndarray.devices import default_device
 from treadle.ndarray.errors import DTypeError
 
 __all__ = ["Generator", "bernoulli", "bits", "default_generator", "integers", "manual_seed", "normal", "permutation", "uniform"]
@@ -138,9 +139,7 @@ class Generator:
         if isinstance(x, NDArray):
             return x[self.permutation(x.shape[0], device=x.device)]
         count = operator.index(x)
-        keys = self.bits((count,), device="cpu").tolist()
-        order = sorted(range(count), key=keys.__getitem__)
-        return asarray(order, dtype="int64", device=device)
+        return asarray(_families.permutation(self.bits((count,), device="cpu")), device=device or default_device())
 
 
 def _floating(shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str) -> NDArray:

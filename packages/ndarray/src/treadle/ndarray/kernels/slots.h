@@ -8,6 +8,7 @@
 
 #include "treadle/elementwise.h"
 #include "treadle/optimizer.h"
+#include "treadle/random.h"
 #include "treadle/reduce.h"
 
 #define TD_NOTHING(...)
@@ -64,6 +65,7 @@ typedef struct {
     td_arg_loop arg_min[TD_DTYPE_COUNT];
     td_adam_loop adam[TD_DTYPE_COUNT];
     td_sgd_loop sgd[TD_DTYPE_COUNT];
+    void (*random_words)(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words); /* 4 words a block */
 } td_slots;
 
 /* isa: TD_ISA_* of isa.h. */

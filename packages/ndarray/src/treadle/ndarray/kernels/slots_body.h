@@ -79,22 +79,35 @@ TD_BINARY_OPS(X, X)
 #undef X
 
 /* where is the one op whose first operand has another type than the rest. */
+#define WHERE_LOOP(body, x_value, y_value) \
+    { \
+        TD_INDEPENDENT \
+        for (int64_t i = 0; i < n; i++) { \
+            td_bool c = cs[i]; \
+            T x = x_value, y = y_value; \
+            os[i] = (body); \
+        } \
+        return; \
+    }
 #define DEFINE_WHERE(sfx, ctype, op, OUT, body) \
     static void ternary_##op##_##sfx(int64_t n, const char *cp, int64_t sc, const char *xp, int64_t sx, const char *yp, \
                                      int64_t sy, char *out, int64_t so) \
     { \
         typedef ctype T; \
-        if (DENSE(td_bool, sc) && DENSE(T, sx) && DENSE(T, sy) && DENSE(T, so)) { \
+        if (DENSE(td_bool, sc) && DENSE(T, so) && n > 1) { \
             const td_bool *cs = (const td_bool *)cp; \
             const T *xs = (const T *)xp, *ys = (const T *)yp; \
             T *os = (T *)out; \
-            TD_INDEPENDENT \
-            for (int64_t i = 0; i < n; i++) { \
-                td_bool c = cs[i]; \
-                T x = xs[i], y = ys[i]; \
-                os[i] = (body); \
+            if (DENSE(T, sx) && DENSE(T, sy)) \
+                WHERE_LOOP(body, xs[i], ys[i]) \
+            if (DENSE(T, sx) && sy == 0) { \
+                const T held = *ys; \
+                WHERE_LOOP(body, xs[i], held) \
             } \
-            return; \
+            if (sx == 0 && DENSE(T, sy)) { \
+                const T held = *xs; \
+                WHERE_LOOP(body, held, ys[i]) \
+            } \
         } \
         for (int64_t i = 0; i < n; i++) { \
             td_bool c = READ(td_bool, cp, sc, i); \
@@ -314,14 +327,15 @@ TD_TYPES_ALL(DEFINE_ARG, arg_min, x < best)
     { \
         typedef ctype T; \
         const T beta1 = (T)settings->beta1, beta2 = (T)settings->beta2, eps = (T)settings->eps; \
+        const T decay1 = (T)(1.0 - settings->beta1), decay2 = (T)(1.0 - settings->beta2); \
         const T decay = settings->decoupled ? 0 : (T)settings->weight_decay; \
         const T shrink = settings->decoupled ? (T)(1.0 - settings->lr * settings->weight_decay) : 1; \
         const T step = (T)(settings->lr / settings->correction1), root = (T)sqrt(settings->correction2); \
         const T sign = (T)settings->sign; \
         TD_INDEPENDENT \
         for (int64_t i = 0; i < n; i++) \
-            td_adam_##sfx((T *)p + i, ((const T *)g)[i], (T *)m + i, (T *)v + i, beta1, beta2, eps, decay, shrink, \
-                          step, root, sign); \
+            td_adam_##sfx((T *)p + i, ((const T *)g)[i], (T *)m + i, (T *)v + i, beta1, beta2, decay1, decay2, \
+                          eps, decay, shrink, step, root, sign); \
     }
 TD_TYPES_FLOATING(DEFINE_ADAM, adam)
 
@@ -338,6 +352,37 @@ TD_TYPES_FLOATING(DEFINE_ADAM, adam)
                          nesterov, first, sign); \
     }
 TD_TYPES_FLOATING(DEFINE_SGD, sgd)
+
+/* --- random words: Philox blocks side by side, which is what SIMD needs ------------------------------------------ */
+#define PHILOX_WIDTH 16
+static void random_words(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words)
+{
+    int64_t block = 0;
+    for (; block + PHILOX_WIDTH <= blocks; block += PHILOX_WIDTH) {
+        uint32_t c0[PHILOX_WIDTH], c1[PHILOX_WIDTH], c2[PHILOX_WIDTH], c3[PHILOX_WIDTH];
+        for (int i = 0; i < PHILOX_WIDTH; i++) {
+            uint64_t number = counter + (uint64_t)block + (uint64_t)i;
+            c0[i] = (uint32_t)number;
+            c1[i] = (uint32_t)(number >> 32);
+            c2[i] = c3[i] = 0;
+        }
+        uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+        for (int round = 0; round < TD_PHILOX_ROUNDS; round++) {
+            for (int i = 0; i < PHILOX_WIDTH; i++)
+                td_philox_round(&c0[i], &c1[i], &c2[i], &c3[i], k0, k1);
+            k0 += TD_PHILOX_WEYL_0;
+            k1 += TD_PHILOX_WEYL_1;
+        }
+        for (int i = 0; i < PHILOX_WIDTH; i++, words += 4) {
+            words[0] = c0[i];
+            words[1] = c1[i];
+            words[2] = c2[i];
+            words[3] = c3[i];
+        }
+    }
+    for (; block < blocks; block++, words += 4)
+        td_philox(key, counter + (uint64_t)block, words);
+}
 
 /* --- the table -------------------------------------------------------------------------------------------------- */
 #define SLOT_UNARY(sfx, ctype, op) [TD_UNARY_##op][TD_##sfx] = unary_##op##_##sfx,
@@ -369,4 +414,5 @@ const td_slots TD_SLOTS = {
     .arg_min = {TD_TYPES_ALL(SLOT_TYPE, arg_min)},
     .adam = {TD_TYPES_FLOATING(SLOT_TYPE, adam)},
     .sgd = {TD_TYPES_FLOATING(SLOT_TYPE, sgd)},
+    .random_words = random_words,
 };

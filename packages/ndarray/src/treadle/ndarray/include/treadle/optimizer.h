@@ -17,21 +17,23 @@ typedef struct {
     double lr, momentum, dampening, weight_decay, nesterov, first_step, sign;
 } td_sgd_settings;
 
+/* decay1 and decay2 are 1 - beta1 and 1 - beta2, formed in double before they are rounded to T. */
 #define TD_DEFINE_STEPS(sfx, T) \
-    TD_FN void td_adam_##sfx(T *p, T g, T *m, T *v, T beta1, T beta2, T eps, T decay, T shrink, T step, \
-                             T root_correction, T sign) \
+    TD_FN void td_adam_##sfx(T *p, T g, T *m, T *v, T beta1, T beta2, T decay1, T decay2, T eps, T weight_decay, \
+                             T shrink, T step, T root_correction, T sign) \
     { \
         T parameter = *p * shrink; \
-        T gradient = sign * g + decay * parameter; \
-        T first = beta1 * *m + ((T)1 - beta1) * gradient; \
-        T second = beta2 * *v + ((T)1 - beta2) * gradient * gradient; \
+        T gradient = sign * g + weight_decay * parameter; \
+        T first = beta1 * *m + decay1 * gradient; \
+        T second = beta2 * *v + decay2 * gradient * gradient; \
         *m = first; \
         *v = second; \
         *p = parameter - step * first / (td_sqrt(second) / root_correction + eps); \
     } \
-    TD_FN void td_sgd_##sfx(T *p, T g, T *buffer, T lr, T momentum, T damping, T decay, int nesterov, int first, T sign) \
+    TD_FN void td_sgd_##sfx(T *p, T g, T *buffer, T lr, T momentum, T damping, T weight_decay, int nesterov, int first, \
+                            T sign) \
     { \
-        T gradient = sign * g + decay * *p; \
+        T gradient = sign * g + weight_decay * *p; \
         if (buffer) { \
             T velocity = first ? gradient : momentum * *buffer + damping * gradient; \
             *buffer = velocity; \

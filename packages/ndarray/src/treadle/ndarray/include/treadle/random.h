@@ -13,21 +13,28 @@
 
 #include "scalar_math.h"
 
+#define TD_PHILOX_ROUNDS 10
+#define TD_PHILOX_WEYL_0 0x9E3779B9u
+#define TD_PHILOX_WEYL_1 0xBB67AE85u
+
+TD_FN void td_philox_round(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *c3, uint32_t k0, uint32_t k1)
+{
+    uint64_t p0 = (uint64_t)0xD2511F53u * *c0;
+    uint64_t p1 = (uint64_t)0xCD9E8D57u * *c2;
+    *c0 = (uint32_t)(p1 >> 32) ^ *c1 ^ k0;
+    *c2 = (uint32_t)(p0 >> 32) ^ *c3 ^ k1;
+    *c1 = (uint32_t)p1;
+    *c3 = (uint32_t)p0;
+}
+
 TD_FN void td_philox(uint64_t key, uint64_t counter, uint32_t word[4])
 {
     uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32), c2 = 0, c3 = 0;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
-        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        uint32_t n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)p1;
-        c3 = (uint32_t)p0;
-        c0 = n0;
-        c2 = n2;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+    for (int round = 0; round < TD_PHILOX_ROUNDS; round++) {
+        td_philox_round(&c0, &c1, &c2, &c3, k0, k1);
+        k0 += TD_PHILOX_WEYL_0;
+        k1 += TD_PHILOX_WEYL_1;
     }
     word[0] = c0;
     word[1] = c1;

@@ -1,0 +1,3 @@
+from treadle.ndarray._strided cimport Strided
+
+cpdef Strided matmul(Strided x, Strided y, Strided given)
