@@ -1,0 +1,143 @@
+"""The order in which samples are taken.
+
+A sampler yields indices. One that knows them all beforehand also gives them as an array, by ``order()``, from which the
+loader cuts batches without a Python object for each index.
+"""
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence, Sized
+
+import treadle.ndarray as nd
+from treadle.data.dataset import index_array
+from treadle.ndarray.random import Generator, default_generator
+
+__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler"]
+
+
+class Sampler:
+    """The base of samplers; a subclass defines ``order``, or ``__iter__`` and ``__len__``."""
+
+    def order(self) -> nd.NDArray:
+        """All indices of the next pass, as a 1-D int64 array on the cpu."""
+        return index_array(self)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.order().tolist())
+
+    def __len__(self) -> int:
+        raise TypeError(f"{type(self).__name__} defines no __len__")
+
+
+class SequentialSampler(Sampler):
+    """0, 1, 2, ...
+
+    >>> list(SequentialSampler("abc"))
+    [0, 1, 2]
+    """
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def order(self) -> nd.NDArray:
+        """0, 1, 2, ..."""
+        return nd.arange(len(self.data_source), dtype=nd.int64, device="cpu")
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """A new permutation at each pass, or independent draws with ``replacement``.
+
+    ``num_samples`` is the length of a pass; without replacement more than there are samples begins a new permutation.
+    The draws come from ``generator``, or the default one.
+
+    >>> sorted(RandomSampler("abc"))
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        if num_samples is not None and num_samples < 1:
+            raise ValueError(f"num_samples must be 1 or more, not {num_samples}")
+        self.data_source = data_source
+        self.replacement = replacement
+        self.num_samples = num_samples
+        self.generator = generator
+
+    def order(self) -> nd.NDArray:
+        """The indices of a new pass."""
+        source = self.generator or default_generator
+        available, wanted = len(self.data_source), len(self)
+        if wanted == 0 or available == 0:
+            return nd.empty((0,), dtype=nd.int64, device="cpu")
+        if self.replacement:
+            return source.integers(0, available, (wanted,), device="cpu")
+        if wanted == available:
+            return source.permutation(available, device="cpu")
+        passes = [source.permutation(available, device="cpu") for _ in range(-(-wanted // available))]
+        return nd.concat(passes, axis=0)[:wanted]
+
+    def __len__(self) -> int:
+        return len(self.data_source) if self.num_samples is None else self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices in a new random order at each pass.
+
+    >>> sorted(SubsetRandomSampler([5, 7]))
+    [5, 7]
+    """
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices = indices
+        self.generator = generator
+
+    def order(self) -> nd.NDArray:
+        """The indices of a new pass."""
+        source = self.generator or default_generator
+        return nd.take(index_array(self.indices), source.permutation(len(self.indices), device="cpu"), axis=0)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class BatchSampler:
+    """Lists of ``batch_size`` indices from ``sampler``; the last may be shorter, unless ``drop_last`` drops it.
+
+    >>> list(BatchSampler(range(5), 2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
+        self.sampler = sampler
+        self.batch_size = operator.index(batch_size)
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def arrays(self) -> Iterator[nd.NDArray]:
+        """The same batches as int64 arrays, cut from the sampler's order."""
+        sampler = self.sampler
+        order = sampler.order() if isinstance(sampler, Sampler) else index_array(sampler)
+        stop = len(order) - len(order) % self.batch_size if self.drop_last else len(order)
+        return (order[start : min(start + self.batch_size, stop)] for start in range(0, stop, self.batch_size))
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)

@@ -1,0 +1,175 @@
+"""Initial values of parameters, written in place.
+
+Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward neural networks" (xavier);
+He et al. 2015, "Delving deep into rectifiers" (kaiming).
+"""
+
+from math import prod, sqrt
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd import Tensor
+from treadle.ndarray.random import Generator, default_generator
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_GAINS = {
+    "linear": 1.0,
+    "conv1d": 1.0,
+    "conv2d": 1.0,
+    "conv3d": 1.0,
+    "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0,
+    "sigmoid": 1.0,
+    "tanh": 5.0 / 3.0,
+    "relu": sqrt(2.0),
+    "selu": 0.75,
+}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps the variance through a nonlinearity; ``param`` is the slope of ``leaky_relu``.
+
+    >>> calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise TypeError(f"the slope of leaky_relu must be a number, not {slope!r}")
+        return sqrt(2.0 / (1.0 + slope * slope))
+    if nonlinearity not in _GAINS:
+        raise ValueError(f"no gain is known for {nonlinearity!r}; known are leaky_relu, {', '.join(_GAINS)}")
+    return _GAINS[nonlinearity]
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw from the uniform distribution on [a, b).
+
+    >>> 2.0 <= uniform_(Tensor([0.0]), 2.0, 3.0).item() < 3.0
+    True
+    """
+    source = generator or default_generator
+    return _fill(tensor, source.uniform(a, b, tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw from the normal distribution.
+
+    >>> normal_(Tensor([0.0]), mean=3.0, std=0.0).item()
+    3.0
+    """
+    source = generator or default_generator
+    return _fill(tensor, source.normal(mean, std, tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Set every element to ``val``.
+
+    >>> constant_(Tensor([0.0, 1.0]), 5.0).numpy().tolist()
+    [5.0, 5.0]
+    """
+    return _fill(tensor, val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Set every element to 1.
+
+    >>> ones_(Tensor([0.0])).item()
+    1.0
+    """
+    return _fill(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Set every element to 0.
+
+    >>> zeros_(Tensor([1.0])).item()
+    0.0
+    """
+    return _fill(tensor, 0.0)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw from +-gain * sqrt(6 / (fan_in + fan_out)).
+
+    >>> bool(abs(xavier_uniform_(Tensor([[0.0, 0.0, 0.0]])).numpy()).max() <= 6**0.5 / 2)
+    True
+    """
+    fan_in, fan_out = _fans(tensor)
+    bound = gain * sqrt(6.0 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw from the normal distribution with standard deviation gain * sqrt(2 / (fan_in + fan_out)).
+
+    >>> xavier_normal_(Tensor([[1.0, 1.0]]), gain=0.0).numpy().tolist()
+    [[0.0, 0.0]]
+    """
+    fan_in, fan_out = _fans(tensor)
+    std = gain * sqrt(2.0 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+    return normal_(tensor, 0.0, std, generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from +-gain * sqrt(3 / fan); ``a`` is the slope of ``leaky_relu``, ``mode`` "fan_in" or "fan_out".
+
+    >>> bool(abs(kaiming_uniform_(Tensor([[0.0, 0.0, 0.0]]), nonlinearity="linear").numpy()).max() <= 1.0)
+    True
+    """
+    bound = sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from the normal distribution with standard deviation gain / sqrt(fan).
+
+    >>> kaiming_normal_(Tensor([[1.0, 1.0]]), nonlinearity="relu").shape
+    (1, 2)
+    """
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def _fill(tensor: Tensor, value: Any) -> Tensor:
+    tensor.data[...] = value
+    return tensor
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    """The inputs of an output and the outputs of an input, of a weight ``(out, in, *kernel)``."""
+    if tensor.ndim < 2:
+        raise nd.ShapeError(f"fan in and fan out need a tensor of at least 2 dimensions, not shape {tensor.shape}")
+    receptive_field = prod(tensor.shape[2:])
+    return tensor.shape[1] * receptive_field, tensor.shape[0] * receptive_field
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"mode must be 'fan_in' or 'fan_out', not {mode!r}")
+    fan = _fans(tensor)[0 if mode == "fan_in" else 1]
+    return calculate_gain(nonlinearity, a) / sqrt(fan) if fan else 0.0

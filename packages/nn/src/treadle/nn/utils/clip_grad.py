@@ -1,0 +1,88 @@
+"""Clipping of gradients, in place.
+
+Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural networks" (by norm).
+"""
+
+from collections.abc import Iterable
+from math import inf, isfinite
+
+import treadle.ndarray as nd
+from treadle.autograd import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients together so that their common norm is at most ``max_norm``; returns the norm before.
+
+    The factor is min(1, max_norm / (norm + 1e-6)). A norm that is infinite or NaN is a RuntimeError with
+    ``error_if_nonfinite``, and the gradients stay as they were. Without it an infinite norm turns finite entries into 0
+    and infinite ones into NaN, and a NaN norm turns all into NaN.
+
+    >>> w = Tensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = Tensor([3.0, 4.0])
+    >>> clip_grad_norm_(w, 1.0).item()
+    5.0
+    >>> [round(g, 4) for g in w.grad.numpy().tolist()]
+    [0.6, 0.8]
+    """
+    gradients = _gradients(parameters)
+    if not gradients:
+        return Tensor(0.0)
+    if not norm_type > 0.0:
+        raise ValueError(f"norm_type must be above 0, not {norm_type}")
+    total = _total_norm(gradients, float(norm_type))
+    if error_if_nonfinite and not isfinite(total.item()):
+        raise RuntimeError(
+            f"the norm of order {norm_type} of {len(gradients)} gradients is {total.item()}, so they cannot be clipped"
+            "; error_if_nonfinite=False scales by it all the same"
+        )
+    factor = nd.minimum(max_norm / (total + 1e-6), 1.0)
+    for gradient in gradients:
+        gradient *= factor.astype(gradient.dtype, copy=False).to_device(gradient.device)
+    return Tensor(total)
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Cut every element of every gradient to the interval from -clip_value to clip_value.
+
+    >>> w = Tensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = Tensor([3.0, -0.5])
+    >>> clip_grad_value_(w, 1.0)
+    >>> w.grad.numpy().tolist()
+    [1.0, -0.5]
+    """
+    if not clip_value >= 0.0:
+        raise ValueError(f"clip_value must be 0 or more, not {clip_value}")
+    for gradient in _gradients(parameters):
+        gradient[...] = nd.clip(gradient, -clip_value, clip_value)
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[nd.NDArray]:
+    """The gradient arrays there are; of a parameter that comes twice only once."""
+    tensors = [parameters] if isinstance(parameters, Tensor) else parameters
+    unique = {id(tensor): tensor for tensor in tensors}
+    return [tensor.grad.data for tensor in unique.values() if tensor.grad is not None]
+
+
+def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
+    """The norm of all elements as a 0-d array on the first gradient's device."""
+    device = gradients[0].device
+    if norm_type == inf:
+        parts = [nd.max(nd.abs(gradient)) for gradient in gradients if gradient.size]
+    elif norm_type == 2.0:
+        parts = [nd.sum(nd.square(gradient)) for gradient in gradients]
+    else:
+        parts = [nd.sum(nd.pow(nd.abs(gradient), norm_type)) for gradient in gradients]
+    if not parts:
+        return nd.zeros((), dtype=gradients[0].dtype, device=device)
+    stacked = nd.stack([part.to_device(device) for part in parts])
+    if norm_type == inf:
+        return nd.max(stacked)
+    total = nd.sum(stacked)
+    return nd.sqrt(total) if norm_type == 2.0 else nd.pow(total, 1.0 / norm_type)

@@ -1,0 +1,101 @@
+"""Adam."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd import Tensor
+from treadle.optim.optimizer import Optimizer, require
+
+__all__ = ["Adam"]
+
+
+class Adam(Optimizer):
+    """Adam: steps of lr * m / (sqrt(v) + eps), with bias-corrected averages m of the gradient and v of its square.
+
+    ``weight_decay`` joins the gradient, or with ``decoupled_weight_decay`` shrinks the parameter itself. With
+    ``amsgrad`` the largest v so far divides. Kingma and Ba 2015, "Adam: a method for stochastic optimization",
+    algorithm 1; Reddi, Kale and Kumar 2018, "On the convergence of Adam and beyond", algorithm 2.
+
+    >>> w = Tensor([1.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> Adam([w], lr=0.5).step()
+    >>> round(w.item(), 6)
+    0.5
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, defaults)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        for name in ("lr", "eps", "weight_decay"):
+            require(options[name] >= 0.0, name, options[name], "0 or more")
+        betas = options["betas"]
+        require(len(betas) == 2 and all(0.0 <= beta < 1.0 for beta in betas), "betas", betas, "two numbers in [0, 1)")
+
+    def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+        if not state:
+            state["step"] = 0
+            state["exp_avg"] = nd.zeros_like(parameter.data)
+            state["exp_avg_sq"] = nd.zeros_like(parameter.data)
+        state["step"] += 1
+        if options["amsgrad"]:
+            if "max_exp_avg_sq" not in state:
+                state["max_exp_avg_sq"] = nd.zeros_like(parameter.data)
+            _amsgrad_step(parameter.data, gradient, state, options)
+            return
+        beta1, beta2 = options["betas"]
+        nd.adam_step(
+            parameter.data,
+            gradient,
+            state["exp_avg"],
+            state["exp_avg_sq"],
+            lr=options["lr"],
+            beta1=beta1,
+            beta2=beta2,
+            eps=options["eps"],
+            weight_decay=options["weight_decay"],
+            decoupled=options["decoupled_weight_decay"],
+            step=state["step"],
+            maximize=options["maximize"],
+        )
+
+
+def _amsgrad_step(parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    beta1, beta2 = options["betas"]
+    first, second, largest = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]
+    if options["maximize"]:
+        gradient = -gradient
+    if options["weight_decay"] != 0.0:
+        if options["decoupled_weight_decay"]:
+            parameter *= 1.0 - options["lr"] * options["weight_decay"]
+        else:
+            gradient = gradient + options["weight_decay"] * parameter
+    first *= beta1
+    first += (1.0 - beta1) * gradient
+    second *= beta2
+    second += (1.0 - beta2) * nd.square(gradient)
+    nd.maximum(largest, second, out=largest)
+    step_size = options["lr"] / (1.0 - beta1 ** state["step"])
+    root = nd.sqrt(largest) / (1.0 - beta2 ** state["step"]) ** 0.5
+    parameter -= step_size * (first / (root + options["eps"]))

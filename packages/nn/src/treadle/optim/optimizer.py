@@ -1,0 +1,172 @@
+"""The base of every optimizer: parameter groups and state.
+
+An optimizer writes into the arrays of its parameters, in place and outside any graph; that raises their version
+counters, so a graph that still needs the old values says so.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd import Tensor, enable_grad
+
+__all__ = ["Optimizer", "clear_gradients", "require"]
+
+
+class Optimizer(ABC):
+    """Keeps ``param_groups`` (dicts of ``params`` and options) and ``state`` (a dict for each parameter).
+
+    ``params`` is an iterable of tensors, of ``(name, tensor)`` pairs, or of dicts that override the defaults for their
+    own ``params``. A subclass gives the defaults and says how one parameter is updated.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        self.defaults = dict(defaults)
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.param_groups: list[dict[str, Any]] = []
+        if isinstance(params, Tensor):
+            raise TypeError("an optimizer takes an iterable of tensors or dicts, not one tensor: write [tensor]")
+        groups = list(params)
+        if not groups:
+            raise ValueError("the optimizer got no parameters")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    @abstractmethod
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise ValueError for options that make no sense."""
+
+    @abstractmethod
+    def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+        """Change ``parameter.data`` in place by one step; ``state`` is the parameter's own and starts empty."""
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add parameters with options of their own; what is not given comes from the defaults."""
+        if not isinstance(param_group, Mapping):
+            raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
+        group = {**self.defaults, **param_group}
+        group["params"] = _tensors(param_group["params"])
+        known = {id(tensor) for other in self.param_groups for tensor in other["params"]}
+        for tensor in group["params"]:
+            if id(tensor) in known:
+                raise ValueError(f"the parameter of shape {tensor.shape} is given to the optimizer twice")
+            known.add(id(tensor))
+        self.check(group)
+        self.param_groups.append(group)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient. ``closure`` computes the loss first, and it is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        states = self.state
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                gradient = parameter.grad
+                if gradient is None:
+                    continue
+                state = states.get(parameter)
+                if state is None:
+                    state = states[parameter] = {}
+                self.update(parameter, gradient.data, state, group)
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            clear_gradients(group["params"], set_to_none)
+
+    def state_dict(self) -> dict[str, Any]:
+        """``state`` by parameter number and the ``param_groups`` with numbers for parameters.
+
+        The arrays are the optimizer's own: copy or save them before the next step changes them.
+        """
+        numbers = {id(tensor): number for number, tensor in enumerate(self._parameters())}
+        groups = [
+            {**group, "params": [numbers[id(tensor)] for tensor in group["params"]]} for group in self.param_groups
+        ]
+        state = {numbers[id(tensor)]: dict(values) for tensor, values in self.state.items()}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the state and the options of ``state_dict``; ValueError, and no change, if it does not fit."""
+        saved = state_dict["param_groups"]
+        sizes = [len(group["params"]) for group in self.param_groups]
+        given = [len(group["params"]) for group in saved]
+        if sizes != given:
+            raise ValueError(f"the optimizer's groups have {sizes} parameters, those of the state dict {given}")
+        tensors = self._parameters()
+        numbers = [number for group in saved for number in group["params"]]
+        by_number = dict(zip(numbers, tensors, strict=True))
+        groups = [
+            {**mine, **{name: value for name, value in other.items() if name != "params"}}
+            for mine, other in zip(self.param_groups, saved, strict=True)
+        ]
+        for group in groups:
+            self.check(group)
+        state = {}
+        for number, values in state_dict["state"].items():
+            tensor = by_number[number]
+            state[tensor] = {name: _restored(name, value, tensor) for name, value in values.items()}
+        self.state, self.param_groups = state, groups
+
+    def _parameters(self) -> list[Tensor]:
+        return [tensor for group in self.param_groups for tensor in group["params"]]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
+    """Drop the gradients, or fill them with zeros in place."""
+    for tensor in tensors:
+        gradient = tensor.grad
+        if gradient is None:
+            continue
+        if set_to_none:
+            tensor.grad = None
+        else:
+            zeros = gradient.detach()
+            zeros.data[...] = 0
+            tensor.grad = zeros
+
+
+def require(condition: bool, name: str, value: Any, expected: str) -> None:
+    """ValueError naming the option unless ``condition`` holds."""
+    if not condition:
+        raise ValueError(f"{name} must be {expected}, not {value!r}")
+
+
+def _tensors(params: Any) -> list[Tensor]:
+    if isinstance(params, (set, frozenset)):
+        raise TypeError("the parameters of a group must be in an order, which a set has not; use a list")
+    given = [params] if isinstance(params, Tensor) else params
+    tensors = [item[1] if isinstance(item, tuple) else item for item in given]
+    if not tensors:
+        raise ValueError("a parameter group is empty")
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"an optimizer can only change tensors, not {type(tensor).__name__}")
+        if not tensor.is_leaf:
+            raise ValueError(f"the tensor of shape {tensor.shape} is no leaf, so it cannot be optimized")
+    return tensors
+
+
+def _restored(name: str, value: Any, tensor: Tensor) -> Any:
+    """A copy of a state value, with the parameter's dtype and device if it is an array of the parameter's shape."""
+    if isinstance(value, Tensor):
+        value = value.data
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    array = value if isinstance(value, nd.NDArray) else nd.asarray(value, device="cpu")
+    if array.ndim == 0 and tensor.ndim:
+        return int(array.item()) if name == "step" else array.item()
+    if array.shape != tensor.shape:
+        raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
+    return array.astype(tensor.dtype, copy=True).to_device(tensor.device)
