@@ -1,0 +1,1 @@
+"""Measurements of treadle against NumPy and PyTorch, as ratios: ``python -m benchmarks``."""

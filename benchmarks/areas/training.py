@@ -1,0 +1,64 @@
+"""One training step of the digits' MLP: forward, loss, backward, update, on a batch of 64."""
+
+import functools
+from collections.abc import Callable
+
+from benchmarks.case import Case
+
+__all__ = ["CASES"]
+
+Work = Callable[[], object]
+
+HIDDEN, BATCH = 128, 64
+
+
+def _treadle(name: str) -> Work:
+    import treadle.ndarray as nd
+    from treadle import nn, optim
+    from treadle.autograd import Tensor
+
+    nd.random.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
+    criterion = nn.CrossEntropyLoss()
+    optimizer = optim.Adam(model.parameters(), lr=1e-4) if name == "Adam" else optim.SGD(model.parameters(), 1e-3, 0.9)
+    inputs = Tensor(nd.random.uniform(0.0, 1.0, (BATCH, 64)))
+    targets = Tensor(nd.random.integers(0, 10, (BATCH,)))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def _torch(name: str) -> Work:
+    import torch
+    from torch import nn, optim
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
+    criterion = nn.CrossEntropyLoss()
+    parameters = model.parameters()
+    optimizer = optim.Adam(parameters, lr=1e-4) if name == "Adam" else optim.SGD(parameters, 1e-3, 0.9)
+    inputs, targets = torch.rand(BATCH, 64), torch.randint(0, 10, (BATCH,))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+CASES = [
+    Case(
+        f"digits MLP step, {name}, batch {BATCH}, one thread",
+        {"treadle": functools.partial(_treadle, name), "torch": functools.partial(_torch, name)},
+        goal=("torch", 1.0),
+    )
+    for name in ("Adam", "SGD")
+]

@@ -1,0 +1,254 @@
+"""Everything that is built, tested and checked in this repository, as nox sessions.
+
+``nox -l`` lists them. Wheels are built once, through their sdist, into ``dist/<distribution>-<hash of the sources>/``,
+and every session installs from there; a session after another finds them built.
+
+Environment variables:
+
+``TREADLE_TEST_TORCH``            ``1``: install PyTorch, an oracle of some tests and a peer of the benchmarks
+``TREADLE_CUDA_EMULATION_ONLY``   ``1``: build treadle-cuda without nvcc, with its host emulation alone
+``TREADLE_CUDA_ARCHS``            GPU architectures to compile for, as in ``75,80,90``
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+DIST = ROOT / "dist"
+
+LAYERS: dict[str, tuple[str, ...]] = {
+    "ndarray": (),
+    "autograd": ("ndarray",),
+    "nn": ("ndarray", "autograd"),
+    "cuda_backend": ("ndarray",),
+}
+"""The packages, each with those below it."""
+
+DISTRIBUTIONS = {
+    "ndarray": "treadle_ndarray",
+    "autograd": "treadle_autograd",
+    "nn": "treadle_nn",
+    "cuda_backend": "treadle_cuda",
+}
+
+TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "numpy>=2.0")
+BUILDING = ("setuptools>=77", "Cython>=3.1")
+TORCH = "torch>=2.13,<2.15"
+PYTEST = ("pytest", "--timeout=900")
+
+EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}
+SANITIZERS = {
+    "CFLAGS": "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined",
+    "LDFLAGS": "-fsanitize=address,undefined",
+}
+BUILD_VARIABLES = (
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "LDFLAGS",
+    "TREADLE_DEBUG",
+    "TREADLE_CUDA_ARCHS",
+    "TREADLE_CUDA_EMULATION_ONLY",
+)
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.download_python = "never"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.error_on_external_run = True
+nox.options.sessions = ["lint", "types", "tests"]
+
+
+# --- wheels ----------------------------------------------------------------------------------------------------------
+def _is_generated(path: Path) -> bool:
+    """Whether a build wrote this file: caches, metadata, extension modules, and C that Cython made."""
+    if any(part in ("__pycache__", "build", "dist") or part.endswith(".egg-info") for part in path.parts):
+        return True
+    if path.suffix in (".so", ".pyc", ".o"):
+        return True
+    cython_source = any(path.with_suffix(suffix).exists() for suffix in (".pyx", ".py"))
+    return path.suffix in (".c", ".cpp") and cython_source
+
+
+def _sources(package: str) -> list[Path]:
+    """The files that make up a package's sdist, tests apart."""
+    folder = ROOT / "packages" / package
+    inside = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    kept = (path for path in inside if path.parts[0] != "tests" and path.parts[0][0] != ".")
+    return sorted(path for path in kept if not _is_generated(folder / path))
+
+
+def _key(package: str, python: str, variables: dict[str, str]) -> str:
+    """A hash of all that decides what the wheel holds."""
+    digest = hashlib.sha256(repr((python, sorted(variables.items()))).encode())
+    for each in (*LAYERS[package], package):
+        for path in _sources(each):
+            digest.update(f"{each}/{path}\0".encode())
+            digest.update((ROOT / "packages" / each / path).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _variables(package: str, given: dict[str, str]) -> dict[str, str]:
+    """The environment variables that matter to the build of a package."""
+    variables = {name: os.environ[name] for name in BUILD_VARIABLES if name in os.environ} | given
+    return {name: value for name, value in variables.items() if package == "cuda_backend" or "CUDA" not in name}
+
+
+def wheel(session: nox.Session, package: str, **given: str) -> Path:
+    """The wheel of a package, built through its sdist in an isolated environment unless that has been done."""
+    below = [wheel(session, each, **given).parent for each in LAYERS[package]]
+    variables = _variables(package, given)
+    python = str(session.run("python", "-c", "import sys; print(sys.version)", silent=True, log=False))
+    target = DIST / f"{DISTRIBUTIONS[package]}-{_key(package, python, variables)}"
+    found = list(target.glob("*.whl"))
+    if found:
+        return found[0]
+    session.install("build")
+    links = " ".join([os.environ.get("PIP_FIND_LINKS", ""), *(folder.as_uri() for folder in below)]).strip()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "source")
+        for path in _sources(package):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / "packages" / package / path, folder / path)
+        build = ("python", "-m", "build", "--outdir", f"{scratch}/out", str(folder))
+        session.run(*build, env={**variables, "PIP_FIND_LINKS": links})
+        shutil.copytree(f"{scratch}/out", target, dirs_exist_ok=True)
+    return next(target.glob("*.whl"))
+
+
+def install(session: nox.Session, *packages: str, also: tuple[str, ...] = (), **given: str) -> None:
+    """Install packages, which may have extras (``nn[plot]``), and all below them from their wheels.
+
+    ``given`` are environment variables for the builds, ``also`` further requirements.
+    """
+    asked = {name: bracket + rest for name, bracket, rest in (package.partition("[") for package in packages)}
+    names = dict.fromkeys(each for package in asked for each in (*LAYERS[package], package))
+    wheels = {name: str(wheel(session, name, **given)) for name in names}
+    requirements = [*(path + asked.get(name, "") for name, path in wheels.items()), *also]
+    marker = Path(session.virtualenv.location, "installed.txt")
+    if marker.exists() and marker.read_text() == "\n".join(requirements):
+        return
+    session.install(*requirements)
+    if marker.exists():  # a wheel of the same version would not be taken again
+        session.install("--force-reinstall", "--no-deps", *wheels.values())
+    marker.write_text("\n".join(requirements))
+
+
+def testing() -> tuple[str, ...]:
+    """What the tests need, with PyTorch where it is asked for."""
+    return (*TESTING, TORCH) if os.environ.get("TREADLE_TEST_TORCH", "0") != "0" else TESTING
+
+
+# --- one package with only the layers below it -----------------------------------------------------------------------
+@nox.session
+def ndarray(session: nox.Session) -> None:
+    """Build and test treadle-ndarray, with nothing else of treadle."""
+    install(session, "ndarray", also=testing())
+    session.run(*PYTEST, "packages/ndarray/tests", *session.posargs)
+    session.run(*PYTEST, "packages/ndarray/tests", *session.posargs, env={"TREADLE_ISA": "baseline"})
+
+
+@nox.session
+def autograd(session: nox.Session) -> None:
+    """Build and test treadle-autograd over treadle-ndarray."""
+    install(session, "autograd", also=testing())
+    session.run(*PYTEST, "packages/autograd/tests", *session.posargs)
+
+
+@nox.session
+def nn(session: nox.Session) -> None:
+    """Build and test treadle-nn over treadle-autograd and treadle-ndarray."""
+    install(session, "nn[plot]", also=testing())
+    session.run(*PYTEST, "packages/nn/tests", *session.posargs)
+
+
+@nox.session
+def cuda_backend(session: nox.Session) -> None:
+    """Compile treadle-cuda with nvcc, and test its kernels: emulated, and on the GPU where there is one."""
+    install(session, "cuda_backend", also=testing())
+    session.run(*PYTEST, "packages/cuda_backend/tests", *session.posargs)
+
+
+# --- across packages -------------------------------------------------------------------------------------------------
+@nox.session
+def properties(session: nox.Session) -> None:
+    """The op table x backends x dtypes x layouts against NumPy."""
+    install(session, "cuda_backend", also=testing(), **EMULATION_ONLY)
+    session.run(*PYTEST, "tests/conformance", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests of the repository."""
+    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *BUILDING))
+    session.run(*PYTEST, "packages", "tests", *session.posargs)
+
+
+@nox.session
+def train(session: nox.Session) -> None:
+    """Train on the digits: ``nox -s train -- --backend numpy --epochs 5``."""
+    arguments = " ".join(session.posargs).replace("=", " ").split()
+    backend = arguments[arguments.index("--backend") + 1] if "--backend" in arguments[:-1] else ""
+    needed = ["nn[plot]", "cuda_backend"] if backend.startswith("cuda") else ["nn[plot]"]
+    install(session, *needed, also=(), **(EMULATION_ONLY if backend == "cuda_emulated" else {}))
+    session.run("python", "examples/train_digits.py", *session.posargs)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+@nox.session
+def lint(session: nox.Session) -> None:
+    """ruff and cython-lint."""
+    session.install("ruff>=0.14", "cython-lint>=0.18")
+    session.run("ruff", "check", *session.posargs)
+    session.run("ruff", "format", "--check")
+    session.run("cython-lint", "packages")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """mypy --strict over each package, then over tools, tests and benchmarks."""
+    session.install("mypy>=1.18", "nox", "types-tqdm", "safetensors", "matplotlib", *TESTING)
+    for package in LAYERS:
+        session.run("mypy", "--strict", f"packages/{package}/src")
+    session.run("mypy", "--strict", "noxfile.py", "tests", "benchmarks")
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """sdist -> wheel -> clean environments: treadle-ndarray alone, then the full stack; a smoke test in each."""
+    built = {package: str(wheel(session, package)) for package in LAYERS}
+    for name, packages in {"ndarray": ["ndarray"], "stack": list(LAYERS)}.items():
+        clean = Path(session.create_tmp(), name)
+        shutil.rmtree(clean, ignore_errors=True)
+        session.run("python", "-m", "venv", str(clean))
+        python = str(clean / "bin" / "python")
+        session.run(python, "-m", "pip", "install", "--quiet", *(built[each] for each in packages), external=True)
+        session.run(python, "-I", str(ROOT / "tests" / "smoke" / f"{name}.py"), external=True)
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """The ndarray suite under the address and the undefined-behaviour sanitizers."""
+    install(session, "ndarray", also=TESTING, **SANITIZERS)
+    library = session.run("gcc", "-print-file-name=libasan.so", silent=True, external=True)
+    runtime = {
+        "LD_PRELOAD": str(library).strip(),
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",
+        "HYPOTHESIS_PROFILE": "quick",
+    }
+    session.run("python", "-m", *PYTEST, "-s", "packages/ndarray/tests", *session.posargs, env=runtime)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Ratios against NumPy and, where asked for, PyTorch, interleaved: ``nox -s bench -- elementwise matmul``."""
+    torch = (TORCH,) if os.environ.get("TREADLE_TEST_TORCH", "0") != "0" else ()
+    install(session, "nn", also=("numpy>=2.0", *torch))
+    session.run("python", "-m", "benchmarks", *session.posargs)

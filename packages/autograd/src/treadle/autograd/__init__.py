@@ -1,0 +1,38 @@
+"""treadle.autograd: an explicit computational graph and reverse-mode differentiation.
+
+>>> import treadle.autograd as ag
+>>> x = ag.Tensor([[1.0, 2.0]], requires_grad=True)
+>>> w = ag.Tensor([[3.0], [4.0]], requires_grad=True)
+>>> loss = ag.sum(ag.tanh(x @ w))
+>>> loss.op, loss.inputs[0].op
+(Sum(), Tanh())
+>>> loss.backward()
+>>> w.grad.shape
+(2, 1)
+"""
+
+from treadle.autograd import _engine, _methods, _tensor, functions, ops
+from treadle.autograd._location import Location
+from treadle.autograd._node import live_tensor_count
+from treadle.autograd._tensor import Op, Tensor, tensor
+from treadle.autograd.checking import gradcheck, gradgradcheck, numerical_gradient
+from treadle.autograd.errors import GradientCheckError, GradientError, GraphFreedError, OpContractError, SavedValueError
+from treadle.autograd.functions import *  # noqa: F403 - the tensor functions
+from treadle.autograd.functions import __all__ as _function_names
+from treadle.autograd.gradients import backward, grad
+from treadle.autograd.graph import Graph, reaches
+from treadle.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "Op", "OpContractError",
+    "SavedValueError", "Tensor", "backward", "enable_grad", "functions", "grad", "gradcheck", "gradgradcheck",
+    "is_grad_enabled", "live_tensor_count", "no_grad", "numerical_gradient", "ops", "reaches", "set_grad_enabled",
+    "tensor",
+]  # fmt: skip
+__all__ += _function_names
+
+_methods.bind(functions)
+_tensor.bind(functions, _engine.differentiate)
+_engine.bind(functions)

@@ -1,0 +1,172 @@
+"""The elementwise ops' share of the op call: operands and scalars in, what the rules read saved, gradients summed back.
+
+Compiled by Cython with the types of ``_elementwise.pxd``. The rules themselves are plain Python, in ``ops/``.
+"""
+
+from typing import Any
+
+import treadle.ndarray as _nd
+from treadle.autograd._inference import Shape, promote, result_of_row
+from treadle.autograd._op import as_scalar, refuse
+from treadle.autograd._tensor import Op, Tensor, apply
+from treadle.ndarray import DType, DTypeError, broadcast_shapes
+
+__all__ = ["BinaryOp", "UnaryOp"]
+
+X, Y, Z = 1, 2, 4  # bits of what is saved: left operand, right operand, result
+
+
+def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
+    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype."""
+    given = grad.shape
+    if given != shape:
+        added = len(given) - len(shape)
+        stretched = [axis + added for axis, length in enumerate(shape) if length == 1 != given[axis + added]]
+        if stretched:
+            grad = xp.sum(grad, axis=(*range(added), *stretched), keepdims=True)
+            grad = xp.reshape(grad, shape)
+        else:
+            grad = xp.sum(grad, axis=tuple(range(added)))
+    return grad if grad.dtype is dtype else xp.astype(grad, dtype)
+
+
+class UnaryOp(Op):
+    """Base of the elementwise ops of one operand.
+
+    A subclass has the row's ``name`` in the op table, ``saves`` ("x" for the operand, "y" for the result, "" for
+    nothing) and the rule ``derive``.
+    """
+
+    name = ""
+    saves = "x"
+    configuration: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self._function = getattr(_nd, self.name)
+        self._saving = {"x": X, "y": Y, "": 0}[self.saves]
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        y = self._function(x) if xp is _nd else getattr(xp, self.name)(x)
+        if self._saving == 0:
+            return y, ()
+        return y, (x if self._saving == X else y,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return self.derive(xp, grad, node.saved[0] if self._saving else None)
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        """The gradient of the operand, given that of the result and what ``saves`` names."""
+        raise TypeError(f"{type(self).__name__} defines no derive")
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return shapes[0], result_of_row(self.name, dtypes[0])
+
+
+class BinaryOp(Op):
+    """Base of the elementwise ops of two operands, which broadcast and meet in one dtype.
+
+    One operand may be a Python scalar, which is then configuration of the op and no input of the node:
+    ``x * 2`` is ``Multiply(right=2)(x)``, ``2 / x`` is ``Divide(left=2)(x)``.
+
+    A subclass has the row's ``name`` and the rules ``left_gradient`` and ``right_gradient``. ``left_needs`` and
+    ``right_needs`` say which of the operands x, y and the result z the rules read; what neither needs is not saved and
+    comes as None. Scalars come as scalars. The results are summed to the operands' shapes here.
+    """
+
+    name = ""
+    left_needs = ""
+    right_needs = ""
+    configuration = ("left", "right")
+
+    def __init__(self, *, left: bool | int | float | None = None, right: bool | int | float | None = None) -> None:
+        if left is not None and right is not None:
+            raise DTypeError(f"{type(self).__name__}: one operand must be a tensor, not both scalars")
+        self.left = left
+        self.right = right
+        self._left_saving = _bits(self.left_needs)
+        self._right_saving = _bits(self.right_needs)
+        self._saving = (0 if left is not None else self._left_saving) | (0 if right is not None else self._right_saving)
+        self._function = getattr(_nd, self.name)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return _binary_forward(self, xp, arrays)
+
+    def compute(self, xp: Any, x: Any, y: Any) -> Any:
+        """The result."""
+        return self._function(x, y) if xp is _nd else getattr(xp, self.name)(x, y)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return _binary_backward(self, xp, grad, node)
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        """grad times the derivative by x."""
+        raise TypeError(f"{type(self).__name__} defines no left_gradient")
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        """grad times the derivative by y."""
+        raise TypeError(f"{type(self).__name__} defines no right_gradient")
+
+    def coerce(self, inputs: tuple[Any, ...]) -> Tensor:
+        if len(inputs) != 2:
+            return Op.coerce(self, inputs)
+        index = 1 if isinstance(inputs[0], Tensor) else 0
+        scalar = inputs[index]
+        if type(scalar) is not float and type(scalar) is not int:
+            scalar = as_scalar(scalar)
+        other = inputs[1 - index]
+        if scalar is None or not isinstance(other, Tensor):
+            raise refuse(self, index, inputs[index])
+        return apply(_with_scalar(self, scalar, index), (other,))
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        scalars = [each for each in (self.left, self.right) if each is not None]
+        return broadcast_shapes(*shapes), result_of_row(self.name, promote(*dtypes, *scalars))
+
+
+def _bits(needs: str) -> int:
+    return ("x" in needs) * X + ("y" in needs) * Y + ("z" in needs) * Z
+
+
+def _with_scalar(op: BinaryOp, scalar: bool | int | float, index: int) -> BinaryOp:
+    """The op with a scalar for operand ``index``, made without the detour through the constructor."""
+    twin = type(op).__new__(type(op))
+    twin.left = None if index else scalar
+    twin.right = scalar if index else None
+    twin._left_saving = op._left_saving
+    twin._right_saving = op._right_saving
+    twin._saving = op._left_saving if index else op._right_saving
+    twin._function = op._function
+    return twin
+
+
+def _binary_forward(op: BinaryOp, xp: Any, arrays: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    if len(arrays) == 2:
+        x, y = arrays
+    elif op.right is not None:
+        x, y = arrays[0], op.right
+    else:
+        x, y = op.left, arrays[0]
+    z = op.compute(xp, x, y)
+    saving = op._saving
+    if saving == 0:
+        return z, ()
+    return z, (x if saving & X else None, y if saving & Y else None, z if saving & Z else None)
+
+
+def _binary_backward(op: BinaryOp, xp: Any, grad: Any, node: Any) -> Any:
+    x = y = z = None
+    if op._saving:
+        x, y, z = node.saved
+    inputs = node.inputs
+    left = inputs[0]
+    if len(inputs) == 1:
+        rule = op.left_gradient if op.right is not None else op.right_gradient
+        return fit(xp, rule(xp, grad, x, y, z), left._data.shape, left._data.dtype)
+    right = inputs[1]
+    first = second = None
+    if left._requires_grad:
+        first = fit(xp, op.left_gradient(xp, grad, x, y, z), left._data.shape, left._data.dtype)
+    if right._requires_grad:
+        second = fit(xp, op.right_gradient(xp, grad, x, y, z), right._data.shape, right._data.dtype)
+    return first, second

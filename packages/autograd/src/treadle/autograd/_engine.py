@@ -1,0 +1,285 @@
+"""The engine: reverse-mode differentiation of a graph, without recursion. It holds no data between runs.
+
+1. Discovery. From the roots, breadth first, every node that requires grad gets a slot, and every edge adds one to the
+   in-degree of its operand: the number of contributions its gradient will be summed from.
+2. Kahn's algorithm. A slot whose in-degree has fallen to 0 has its whole gradient; its rule runs, its results are
+   checked against the operands and added to theirs, and the gradient, the links to the operands and the saved values
+   are dropped at once, so that memory falls as the run goes on.
+3. A leaf adds what arrives to ``.grad`` under a lock, in memory of its own.
+
+Compiled by Cython with the types of ``_engine.pxd``.
+"""
+
+import sys
+import threading
+from typing import Any
+
+import treadle.ndarray as _nd
+from treadle.autograd._node import GraphView
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.errors import GradientError, OpContractError
+from treadle.autograd.mode import enable_grad
+from treadle.ndarray import NDArray, ShapeError
+
+__all__ = ["bind", "differentiate"]
+
+_array_type = NDArray
+_functions: Any = None
+_lock = threading.Lock()
+
+
+def bind(functions: Any) -> None:
+    """Take the functions that rules compute with under ``create_graph``."""
+    global _functions
+    _functions = functions
+
+
+def differentiate(
+    roots: tuple[Tensor, ...],
+    gradients: tuple[Any, ...],
+    targets: tuple[Tensor, ...] | None,
+    retain_graph: bool,
+    create_graph: bool,
+) -> list[Any] | None:
+    """Run backward from the roots: into the leaves' ``.grad``, or, with targets, to a list of their gradients."""
+    if create_graph:
+        with enable_grad():
+            return Run(roots, gradients, targets, True, True).finish()
+    return Run(roots, gradients, targets, retain_graph, False).finish()
+
+
+class Run:
+    """One run of the engine. Lists are indexed by the nodes' slots; edges by position, from ``starts`` of a slot."""
+
+    def __init__(
+        self,
+        roots: tuple[Tensor, ...],
+        gradients: tuple[Any, ...],
+        targets: tuple[Tensor, ...] | None,
+        retain_graph: bool,
+        create_graph: bool,
+    ) -> None:
+        self.retain_graph = retain_graph
+        self.create_graph = create_graph
+        self.xp = _functions if create_graph else _nd
+        self.nodes: list[Any] = []
+        self.grads: list[Any] = []
+        self.pending: list[int] = []
+        self.edges: list[int] = []
+        self.starts: list[int] = []
+        self.needed: list[bool] | None = None
+        self.found: list[Any] | None = None
+        self.target_slots: dict[int, list[int]] = {}
+        slots = self._discover(roots)
+        for root, gradient in zip(roots, gradients, strict=True):
+            self._seed(root, gradient, slots[root])
+        if targets is not None:
+            self._aim(targets, slots)
+
+    def _discover(self, roots: tuple[Tensor, ...]) -> dict[Tensor, int]:
+        slots: dict[Tensor, int] = {}
+        nodes = self.nodes
+        edges = self.edges
+        pending = self.pending
+        for root in roots:
+            if not root._requires_grad:
+                raise GradientError(
+                    "backward: this tensor requires no grad: it depends on no leaf with requires_grad=True, or was "
+                    "computed under no_grad() or from detached or integer tensors"
+                )
+            if root not in slots:
+                slots[root] = len(nodes)
+                nodes.append(root)
+                pending.append(0)
+        position = 0
+        while position < len(nodes):
+            node = nodes[position]
+            position += 1
+            self.starts.append(len(edges))
+            if node._op is None:
+                continue
+            inputs = node._inputs
+            if inputs is None:
+                raise node._freed()
+            for operand in inputs:
+                if not operand._requires_grad:
+                    edges.append(-1)
+                    continue
+                slot = slots.get(operand, -1)
+                if slot < 0:
+                    slot = len(nodes)
+                    slots[operand] = slot
+                    nodes.append(operand)
+                    pending.append(0)
+                pending[slot] += 1
+                edges.append(slot)
+        self.grads = [None] * len(nodes)
+        return slots
+
+    def _seed(self, root: Tensor, gradient: Any, slot: int) -> None:
+        """Put the gradient that backward starts with at a root."""
+        if gradient is None:
+            gradient = constant(_nd.ones_like(root._data))
+        elif not isinstance(gradient, Tensor):
+            raise OpContractError(f"backward: the first gradient must be a Tensor, not {type(gradient).__name__}")
+        elif gradient.shape != root.shape:
+            raise ShapeError(f"backward: the first gradient has shape {gradient.shape}, the tensor {root.shape}")
+        elif gradient.dtype != root.dtype:
+            raise OpContractError(f"backward: the first gradient has dtype {gradient.dtype}, the tensor {root.dtype}")
+        value = gradient if self.create_graph else gradient.data
+        self.grads[slot] = value if self.grads[slot] is None else self.grads[slot] + value
+
+    def _aim(self, targets: tuple[Tensor, ...], slots: dict[Tensor, int]) -> None:
+        """Mark the nodes from which a target is reached; rules run for those only."""
+        self.found = [None] * len(targets)
+        for index, target in enumerate(targets):
+            if target in slots:
+                self.target_slots.setdefault(slots[target], []).append(index)
+        needed = [False] * len(self.nodes)
+        for slot in reversed(self._order()):
+            node = self.nodes[slot]
+            wanted = slot in self.target_slots
+            if node._op is not None:
+                start = self.starts[slot]
+                for edge in self.edges[start : start + len(node._inputs)]:
+                    if edge >= 0 and needed[edge]:
+                        wanted = True
+            needed[slot] = wanted
+        self.needed = needed
+
+    def _order(self) -> list[int]:
+        """The slots in topological order, results before operands."""
+        pending = list(self.pending)
+        order = [slot for slot, count in enumerate(pending) if count == 0]
+        position = 0
+        while position < len(order):
+            slot = order[position]
+            position += 1
+            node = self.nodes[slot]
+            if node._op is None:
+                continue
+            start = self.starts[slot]
+            for edge in self.edges[start : start + len(node._inputs)]:
+                if edge >= 0:
+                    pending[edge] -= 1
+                    if pending[edge] == 0:
+                        order.append(edge)
+        return order
+
+    def finish(self) -> list[Any] | None:
+        """Kahn's algorithm."""
+        nodes = self.nodes
+        grads = self.grads
+        pending = self.pending
+        ready = [slot for slot, count in enumerate(pending) if count == 0]
+        while ready:
+            slot = ready.pop()
+            node = nodes[slot]
+            grad = grads[slot]
+            nodes[slot] = None
+            grads[slot] = None
+            if self.found is not None and slot in self.target_slots:
+                for index in self.target_slots[slot]:
+                    self.found[index] = self._own(grad)
+            if node._op is None:
+                if self.found is None:
+                    self._accumulate(node, grad)
+                continue
+            if node._retain_grad and self.found is None:
+                self._accumulate(node, grad)
+            start = self.starts[slot]
+            if self.needed is None or self.needed[slot]:
+                self._propagate(node, grad, start)
+            for place in range(start, start + len(node._inputs)):
+                edge = self.edges[place]
+                if edge >= 0:
+                    pending[edge] -= 1
+                    if pending[edge] == 0:
+                        ready.append(edge)
+            if not self.retain_graph:
+                node._release()
+        return self.found
+
+    def _propagate(self, node: Tensor, grad: Any, start: int) -> None:
+        """Run the rule of a node and add its results to the gradients of the operands."""
+        op: Any = node._op
+        inputs: Any = node._inputs
+        if self.create_graph:
+            results = op.backward(self.xp, grad, GraphView(node, constant))
+        else:
+            results = op.backward(self.xp, grad, node)
+        if type(results) is not tuple:
+            results = tuple(results) if type(results) is list else (results,)
+        if len(results) != len(inputs):
+            raise OpContractError(
+                f"{op}: backward gave {len(results)} gradients for {len(inputs)} inputs{node._built_at()}"
+            )
+        grads = self.grads
+        for index in range(len(inputs)):
+            slot = self.edges[start + index]
+            if slot < 0:
+                continue
+            gradient = results[index]
+            operand = inputs[index]
+            if self.create_graph:
+                if not isinstance(gradient, Tensor) or not _fits(gradient.data, operand):
+                    raise _misfit(node, index, operand, gradient, Tensor)
+            elif type(gradient) is not _array_type or not _fits(gradient, operand):
+                raise _misfit(node, index, operand, gradient, NDArray)
+            before = grads[slot]
+            grads[slot] = gradient if before is None else before + gradient
+
+    def _accumulate(self, node: Tensor, grad: Any) -> None:
+        """Add to ``.grad``."""
+        with _lock:
+            before = node._grad
+            if before is None:
+                node._grad = self._own(grad)
+            elif self.create_graph:
+                node._grad = before + grad
+            else:
+                node._grad = constant(before.data + grad)
+
+    def _own(self, grad: Any) -> Tensor:
+        """A tensor of the gradient that shares its memory with nothing; rules hand one array to several operands."""
+        if self.create_graph:
+            copied: Tensor = _functions.positive(grad)
+            return copied
+        if _references(grad) == _UNSHARED and grad.is_contiguous:
+            return constant(grad)
+        return constant(grad.copy())
+
+
+def _fits(gradient: NDArray, operand: Tensor) -> bool:
+    value = operand._data
+    return gradient.shape == value.shape and gradient.dtype is value.dtype
+
+
+def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> OpContractError:
+    expected = f"expected {kind.__name__} of shape {operand.shape}, dtype {operand.dtype}"
+    if isinstance(gradient, kind):
+        got: Any = gradient
+        found = f"shape {got.shape}, dtype {got.dtype}"
+    else:
+        found = "None" if gradient is None else type(gradient).__name__
+    return OpContractError(f"{node._op}: gradient of input {index}: {expected}, got {found}{node._built_at()}")
+
+
+def _references(array: NDArray) -> tuple[int, int]:
+    """How many references there are to an array, and to its memory (one for each view of it)."""
+    return sys.getrefcount(array), sys.getrefcount(array.buffer)
+
+
+def _count_unshared(array: NDArray) -> tuple[int, int]:
+    return _references(array)
+
+
+def _calibrate() -> Any:
+    """What :func:`_references` gives when one caller's variable is the only reference, as in :meth:`Run.finish`."""
+    grads = [_nd.zeros((1,))]
+    grad = grads[0]
+    grads[0] = None  # type: ignore[call-overload]
+    return _count_unshared(grad)
+
+
+_UNSHARED = _calibrate()

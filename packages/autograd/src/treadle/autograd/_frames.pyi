@@ -1,0 +1,3 @@
+from types import CodeType
+
+def position() -> tuple[CodeType, int] | None: ...

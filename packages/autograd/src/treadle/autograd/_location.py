@@ -1,0 +1,48 @@
+"""The user's line that built a node: taken cheaply, read when somebody asks."""
+
+import dis
+import linecache
+import sys
+from dataclasses import dataclass
+from types import CodeType
+
+__all__ = ["Location", "locate", "position"]
+
+Position = tuple[CodeType, int]
+
+try:
+    from treadle.autograd._frames import position
+except ImportError:  # not compiled
+
+    def position() -> Position | None:
+        """(code object, index of the instruction) of the innermost frame whose module is not treadle's."""
+        frame = sys._getframe()
+        while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
+            frame = frame.f_back
+        return frame.f_code, frame.f_lasti
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of source: file, number, function and text (empty where the source is not to be had)."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def locate(place: Position | None) -> Location | None:
+    """The line of a position."""
+    if place is None:
+        return None
+    code, instruction = place
+    line = code.co_firstlineno
+    for offset, number in dis.findlinestarts(code):
+        if offset > instruction:
+            break
+        line = number or line
+    return Location(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())

@@ -1,0 +1,190 @@
+# mypy: disable-error-code="no-any-return"
+"""What a tensor offers of its array, and the methods that stand for functions of the same names.
+
+Compiled by Cython with the types of ``_methods.pxd``. The functions are bound by the package once they exist, since
+they are made of ops, which are made of tensors.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from treadle.autograd._node import Node
+from treadle.ndarray import Device, DType, ShapeError
+
+if TYPE_CHECKING:
+    from treadle.autograd._tensor import Tensor
+
+__all__ = ["Methods", "bind"]
+
+_functions: Any = None
+
+
+def bind(functions: Any) -> None:
+    """Take the functions that the methods stand for."""
+    global _functions
+    _functions = functions
+
+
+class Methods(Node):
+    """The part of :class:`Tensor` that needs no graph: values, conversions, functions in the form of methods."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self._data.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._data.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the values lie."""
+        return self._data.device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._data.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    # --- values ---------------------------------------------------------------------------------------------------
+    def numpy(self) -> Any:
+        """The values as a NumPy array, without a copy on the cpu and numpy devices."""
+        return self._data.numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._data.__array__(dtype, copy)
+
+    def item(self) -> bool | int | float:
+        """The one element as a Python scalar."""
+        return self._data.item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists."""
+        return self._data.tolist()
+
+    def __float__(self) -> float:
+        return float(self._data)
+
+    def __int__(self) -> int:
+        return int(self._data)
+
+    def __index__(self) -> int:
+        return self._data.__index__()
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> "Iterator[Tensor]":
+        return iter([self[index] for index in range(len(self._data))])
+
+    def __format__(self, specification: str) -> str:
+        return format(self._data.item(), specification) if specification else str(self)
+
+    # --- operators that are functions ------------------------------------------------------------------------------
+    def __getitem__(self, index: Any) -> "Tensor":
+        return _functions.get_item(self, index)
+
+    def __pos__(self) -> "Tensor":
+        return _functions.positive(self)
+
+    def __abs__(self) -> "Tensor":
+        return _functions.abs(self)
+
+    def __and__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_and(self, other)
+
+    def __or__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_or(self, other)
+
+    def __xor__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_xor(self, other)
+
+    def __floordiv__(self, other: Any) -> "Tensor":
+        return _functions.floor_divide(self, other)
+
+    def __mod__(self, other: Any) -> "Tensor":
+        return _functions.remainder(self, other)
+
+    # --- methods that are functions -------------------------------------------------------------------------------
+    @property
+    def T(self) -> "Tensor":
+        """The transpose of a matrix (2 axes)."""
+        if self._data.ndim != 2:
+            raise ShapeError(f"T: shape {self.shape} has not 2 axes; use mT or transpose")
+        return _functions.matrix_transpose(self)
+
+    @property
+    def mT(self) -> "Tensor":
+        """The last two axes exchanged."""
+        return _functions.matrix_transpose(self)
+
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.sum`."""
+        return _functions.sum(self, axis=axis, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.mean`."""
+        return _functions.mean(self, axis=axis, keepdims=keepdims)
+
+    def prod(self, axis: Any = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.prod`."""
+        return _functions.prod(self, axis=axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.max`."""
+        return _functions.max(self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.min`."""
+        return _functions.min(self, axis=axis, keepdims=keepdims)
+
+    def var(self, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.var`."""
+        return _functions.var(self, axis=axis, correction=correction, keepdims=keepdims)
+
+    def std(self, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.std`."""
+        return _functions.std(self, axis=axis, correction=correction, keepdims=keepdims)
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.argmax`."""
+        return _functions.argmax(self, axis=axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> "Tensor":
+        """:func:`treadle.autograd.argmin`."""
+        return _functions.argmin(self, axis=axis, keepdims=keepdims)
+
+    def reshape(self, *shape: Any) -> "Tensor":
+        """:func:`treadle.autograd.reshape`; the shape as one tuple or as numbers."""
+        return _functions.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> "Tensor":
+        """The axes in a new order (as one tuple or as numbers); reversed without arguments."""
+        if len(axes) == 1 and not isinstance(axes[0], int):
+            axes = tuple(axes[0])
+        return _functions.permute_dims(self, axes or tuple(range(self._data.ndim))[::-1])
+
+    def squeeze(self, axis: Any) -> "Tensor":
+        """:func:`treadle.autograd.squeeze`."""
+        return _functions.squeeze(self, axis)
+
+    def astype(self, dtype: Any) -> "Tensor":
+        """:func:`treadle.autograd.astype`."""
+        return _functions.astype(self, dtype)
+
+    def to(self, device: Any = None, dtype: Any = None) -> "Tensor":
+        """On another device, of another dtype; gradients flow back. Self if nothing changes."""
+        moved: Any = self if device is None or self._data.device == device else _functions.to_device(self, device)
+        return moved if dtype is None or moved.dtype == dtype else _functions.astype(moved, dtype)

@@ -1,0 +1,51 @@
+# The types of _node.py.
+cimport cython
+
+
+cdef class State:
+    cdef public Py_ssize_t live
+    cdef public Py_ssize_t no_grad_blocks
+
+cdef State STATE
+cdef object _array_type
+
+
+@cython.trashcan(True)
+cdef class Node:
+    cdef object __weakref__
+    cdef object _data
+    cdef object _grad
+    cdef object _op
+    cdef tuple _inputs
+    cdef tuple _saved
+    cdef tuple _links
+    cdef long long _versions
+    cdef object _position
+    cdef object _name
+    cdef bint _counted
+    cdef bint _requires_grad
+    cdef bint _retain_grad
+
+    cdef int _start(self, data) except -1
+    cdef int _record(self, op, tuple inputs, tuple saved) except -1
+
+    @cython.locals(node=Node, place=Py_ssize_t, inputs=tuple)
+    cdef Py_ssize_t _link(self, value) except -2
+    cpdef _release(self)
+    cpdef _check_saved(self)
+
+    @cython.locals(node=Node, inputs=tuple)
+    cpdef bint needs_grad(self, Py_ssize_t index) except -1
+
+
+@cython.locals(total="long long")
+cdef long long _total_version(tuple saved) except -1
+
+
+cdef class GraphView:
+    cdef Node _node
+    cdef object _constant
+    cdef public object op
+    cdef public object inputs
+    cdef public object shape
+    cdef public object dtype

@@ -1,0 +1,237 @@
+"""The node of the graph: a value, the op that made it, and what the op's backward rule needs.
+
+A tensor is its own node, so one op costs one object. Compiled by Cython with the types of ``_node.pxd``; the source
+runs uncompiled too.
+
+References point from results to operands only. A node that saved its own output saved the *array*, which knows of no
+node, so there is no cycle and memory falls by reference counting alone. Long chains are released without recursion
+by the interpreter's trashcan, which the extension type opts into.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from treadle.autograd._location import Location, locate, position
+from treadle.autograd.errors import GraphFreedError, SavedValueError
+from treadle.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from treadle.autograd._tensor import Op, Tensor
+
+__all__ = ["STATE", "Node", "State", "live_tensor_count"]
+
+OUTPUT = -1  # in Node._links: the saved array is the node's own value; 0 a constant; i + 1 the value of input i
+_array_type = NDArray
+
+
+class State:
+    """Counters that every op call reads: living tensors, and ``no_grad`` blocks open in any thread."""
+
+    def __init__(self) -> None:
+        self.live = 0
+        self.no_grad_blocks = 0
+
+
+STATE = State()
+globals()["STATE"] = STATE  # compiled, the name alone is a C variable, which Python modules could not import
+
+
+def live_tensor_count() -> int:
+    """How many tensors exist in this process. What a training step leaves behind shows as growth between steps.
+
+    >>> import treadle.autograd as ag
+    >>> before = ag.live_tensor_count()
+    >>> x = ag.Tensor([1.0])
+    >>> ag.live_tensor_count() - before
+    1
+    """
+    return STATE.live
+
+
+class Node:
+    """The part of :class:`Tensor` that makes it a node of the graph."""
+
+    __slots__ = (
+        "__weakref__",
+        "_counted",
+        "_data",
+        "_grad",
+        "_inputs",
+        "_links",
+        "_name",
+        "_op",
+        "_position",
+        "_requires_grad",
+        "_retain_grad",
+        "_saved",
+        "_versions",
+    )
+
+    def __dealloc__(self) -> None:
+        if self._counted:
+            STATE.live -= 1
+
+    def _start(self, data: NDArray) -> None:
+        """Give every field its first value: a constant without a graph."""
+        STATE.live += 1
+        self._counted = True
+        self._data = data
+        self._grad: Tensor | None = None
+        self._op: Op | None = None
+        self._inputs: tuple[Tensor, ...] | None = None
+        self._saved: tuple[Any, ...] | None = None
+        self._links: tuple[int, ...] | None = None
+        self._versions = 0
+        self._position: Any = None
+        self._name: str | None = None
+        self._requires_grad = False
+        self._retain_grad = False
+
+    def _record(self, op: "Op", inputs: "tuple[Tensor, ...]", saved: tuple[Any, ...]) -> None:
+        """Become the result of ``op``."""
+        self._op = op
+        self._inputs = inputs
+        self._position = position()
+        self._saved = saved
+        self._requires_grad = True
+        if saved:
+            self._links = tuple([self._link(value) for value in saved])
+            self._versions = _total_version(saved)
+
+    def _link(self, value: Any) -> int:
+        """Which tensor's value a saved array is."""
+        if type(value) is not _array_type:
+            return 0
+        if value is self._data:
+            return OUTPUT
+        inputs: Any = self._inputs
+        for place, node in enumerate(inputs, 1):
+            if value is node._data:
+                return place
+        return 0
+
+    def _release(self) -> None:
+        """Drop what backward needed. ``_op`` stays, so an inner node never turns into a leaf."""
+        self._inputs = None
+        self._saved = None
+        self._links = None
+
+    def _check_saved(self) -> None:
+        """Raise SavedValueError if a saved array was written to since."""
+        saved = self._saved
+        if saved is None:
+            raise self._freed()
+        if saved and _total_version(saved) != self._versions:
+            raise SavedValueError(
+                f"{self._op}: a value saved for its backward rule was overwritten in place after the op ran"
+                f"{self._built_at()}; write into a copy, or after backward()"
+            )
+
+    def _freed(self) -> GraphFreedError:
+        return GraphFreedError(
+            f"the graph behind the result of {self._op}{self._built_at()} was freed by an earlier backward; pass "
+            "retain_graph=True to that backward to use the graph again"
+        )
+
+    def _built_at(self) -> str:
+        place = self.location
+        return "" if place is None else f", built at {place}" + (f": {place.text}" if place.text else "")
+
+    @property
+    def op(self) -> "Op | None":
+        """The op object that made this tensor; None for a leaf. Read-only: a graph is rebuilt, never patched."""
+        return self._op
+
+    @property
+    def inputs(self) -> "tuple[Tensor, ...]":
+        """The op's operands, in order and with repetition (``x * x`` has ``(x, x)``); empty for a leaf.
+
+        Raises GraphFreedError when an earlier backward freed the graph.
+        """
+        if self._op is None:
+            return ()
+        if self._inputs is None:
+            raise self._freed()
+        return self._inputs
+
+    @property
+    def saved(self) -> tuple[Any, ...]:
+        """What ``forward`` saved for ``backward``, unchanged since. Raises SavedValueError, GraphFreedError."""
+        if self._op is None:
+            return ()
+        self._check_saved()
+        return self._saved or ()
+
+    def needs_grad(self, index: int) -> bool:
+        """Whether a gradient for input ``index`` is of use; a rule may give None where it is not."""
+        inputs = self._inputs
+        if inputs is None:
+            raise self._freed()
+        node = inputs[index]
+        return node._requires_grad
+
+    @property
+    def is_leaf(self) -> bool:
+        """True if no op made this tensor."""
+        return self._op is None
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that built this node; None for a leaf."""
+        return locate(self._position)
+
+
+def _total_version(saved: tuple[Any, ...]) -> int:
+    """The sum of the version counters. They only grow, so an equal sum means that none has changed."""
+    total = 0
+    for value in saved:
+        if type(value) is _array_type:
+            total += value.version
+    return total
+
+
+class GraphView:
+    """A node as a rule sees it under ``create_graph=True``: its saved arrays are the graph's tensors again.
+
+    Arrays that were no operand and not the output come as constants; they must not depend differentiably on an input.
+    """
+
+    def __init__(self, node: "Tensor", constant: Any) -> None:
+        self._node = node
+        self._constant = constant
+        self.op = node.op
+        self.inputs = node.inputs
+        self.shape = node.shape
+        self.dtype = node.dtype
+
+    def needs_grad(self, index: int) -> bool:
+        """Whether a gradient for input ``index`` is of use."""
+        return self._node.needs_grad(index)
+
+    @property
+    def saved(self) -> tuple[Any, ...]:
+        """What ``forward`` saved, as tensors."""
+        values = self._node.saved
+        links = self._node._links or ()
+        return tuple([self._tensor(value, link) for value, link in zip(values, links, strict=True)])
+
+    def _tensor(self, value: Any, link: int) -> Any:
+        if link == OUTPUT:
+            return self._node
+        if link == 0:
+            return self._constant(value) if type(value) is _array_type else value
+        tensor = self.inputs[link - 1]
+        if tensor.data is not value:
+            raise SavedValueError(
+                f"{self.op}: the data of input {link - 1} was exchanged after the op ran{self._node._built_at()}, so "
+                "its gradient cannot be differentiated again"
+            )
+        return tensor
+
+
+if __file__.endswith(".py"):  # uncompiled: __dealloc__ is a name like any other
+
+    def _count_down(self: Node) -> None:
+        if getattr(self, "_counted", False):
+            STATE.live -= 1
+
+    Node.__del__ = _count_down  # type: ignore[attr-defined]

@@ -1,0 +1,63 @@
+"""What ops share outside of the hot path: how they print, and how operands that are no tensors are met."""
+
+import inspect
+from typing import Any
+
+from treadle.ndarray import DTypeError, NDArray
+
+__all__ = ["as_scalar", "describe", "is_data", "refuse"]
+
+
+def describe(op: object) -> str:
+    """The op's name and the configuration that differs from the default: ``MatMul(transpose_b=True)``.
+
+    The configuration is read off the signature of ``__init__`` and the attributes of the same names; compiled classes,
+    which have no signature, name it in ``configuration`` (with None for the default).
+    """
+    known: Any = getattr(op, "configuration", None)
+    if known is not None:
+        defaults = dict.fromkeys(known)
+    elif type(op).__init__ is object.__init__:
+        defaults = {}
+    else:
+        defaults = {name: each.default for name, each in inspect.signature(type(op)).parameters.items()}
+    parts = []
+    for name, default in defaults.items():
+        value = getattr(op, name, default)
+        if value is not default and not _equal(value, default):
+            parts.append(f"{name}={_short(value)}")
+    return f"{type(op).__name__}({', '.join(parts)})"
+
+
+def _equal(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and not isinstance(value, NDArray) and bool(value == default)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, NDArray):
+        return f"array of shape {value.shape}"
+    if isinstance(value, tuple) and any(isinstance(each, NDArray) for each in value):
+        return f"({', '.join(_short(each) for each in value)})"
+    return str(value) if type(value).__name__ == "DType" else repr(value)
+
+
+def as_scalar(value: Any) -> bool | int | float | None:
+    """A Python scalar for a Python or NumPy scalar, which are weak both; None for anything else."""
+    if isinstance(value, bool | int | float):
+        return value
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and not hasattr(value, "__setitem__"):
+        scalar = value.item()
+        return scalar if isinstance(scalar, bool | int | float) else None
+    return None
+
+
+def is_data(value: Any) -> bool:
+    """Whether the value is plain data, which must be wrapped, rather than an object with operators of its own."""
+    foreign = hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+    return foreign or isinstance(value, list | tuple | NDArray)
+
+
+def refuse(op: object, index: int, value: Any) -> DTypeError:
+    """The error for an operand that is no tensor."""
+    kind = type(value).__name__
+    return DTypeError(f"{op}: operand {index} is of type {kind}, not a Tensor; wrap it with Tensor(...)")

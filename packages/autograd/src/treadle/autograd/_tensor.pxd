@@ -1,0 +1,28 @@
+# The types of _tensor.py.
+cimport cython
+
+from treadle.autograd._methods cimport Methods
+from treadle.autograd._node cimport STATE, State
+
+cdef object _array_type, _differentiate, _nd
+cdef object _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
+
+
+cdef class Op:
+    pass
+
+
+@cython.locals(requires_grad=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor, tensor=Tensor)
+cpdef Tensor apply(op, tuple inputs)
+
+
+@cython.locals(tensor=Tensor)
+cpdef Tensor constant(data)
+
+
+cdef object _binary(op, x, y)
+
+
+@cython.trashcan(True)
+cdef class Tensor(Methods):
+    pass

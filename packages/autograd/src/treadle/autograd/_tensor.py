@@ -1,0 +1,421 @@
+"""Tensor, Op, and the op call that joins them. Compiled by Cython with the types of ``_tensor.pxd``.
+
+The call unwraps the operands, runs ``forward`` on their arrays, wraps the result, and records a node when an operand
+requires grad. An op object keeps no state of a call, so one object serves any number of calls.
+"""
+
+from typing import Any
+
+import treadle.ndarray as _nd
+from treadle.autograd import _op
+from treadle.autograd._methods import Methods
+from treadle.autograd._node import STATE
+from treadle.autograd.errors import GradientError, OpContractError
+from treadle.autograd.mode import is_grad_enabled
+from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
+
+__all__ = ["Op", "Tensor", "apply", "bind", "tensor"]
+
+_array_type = NDArray
+_differentiate: Any = None
+_ADD: Any = None
+_SUBTRACT: Any = None
+_MULTIPLY: Any = None
+_DIVIDE: Any = None
+_POW: Any = None
+_MATMUL: Any = None
+_NEGATIVE: Any = None
+
+
+def bind(functions: Any, differentiate: Any) -> None:
+    """Take the functions that operators of tensors stand for, and the engine."""
+    global _differentiate, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
+    _differentiate = differentiate
+    _ADD = functions.add
+    _SUBTRACT = functions.subtract
+    _MULTIPLY = functions.multiply
+    _DIVIDE = functions.divide
+    _POW = functions.pow
+    _MATMUL = functions.matmul
+    _NEGATIVE = functions.negative
+
+
+class Op:
+    """An operator of the graph: an object with its configuration, called on tensors.
+
+    A subclass defines ``forward(self, xp, *arrays)``, which returns the resulting array and a tuple of what backward
+    needs (arrays, None, plain values; at best operands or the output themselves), and
+    ``backward(self, xp, grad, node)``, which returns one gradient for each input, in order (a bare gradient for a
+    single input; None where ``node.needs_grad(i)`` is false). ``node.saved`` and ``node.inputs`` are at hand. ``xp`` is
+    the namespace to compute with: ``treadle.ndarray``, or, for gradients that can be differentiated again, the tensor
+    functions of the same names. ``infer(self, shapes, dtypes)`` gives the shape and dtype of the result without
+    computing. An op keeps no per-call state, and neither method writes into its arguments.
+
+    >>> import treadle.autograd as ag
+    >>> class Cube(ag.Op):
+    ...     def forward(self, xp, x):
+    ...         return x * x * x, (x,)
+    ...
+    ...     def backward(self, xp, grad, node):
+    ...         (x,) = node.saved
+    ...         return grad * 3 * x * x
+    >>> x = ag.Tensor([2.0], requires_grad=True)
+    >>> Cube()(x).backward()
+    >>> x.grad.tolist()
+    [12.0]
+    """
+
+    def __call__(self, *inputs: Any) -> "Tensor":
+        return apply(self, inputs)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[NDArray, tuple[Any, ...]]:
+        """The result and what backward needs."""
+        raise OpContractError(f"{type(self).__name__} defines no forward")
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        """The gradients of the inputs, from that of the output."""
+        raise OpContractError(f"{type(self).__name__} defines no backward")
+
+    def infer(self, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> tuple[tuple[int, ...], DType]:
+        """The shape and dtype of the result."""
+        raise OpContractError(f"{type(self).__name__} defines no infer")
+
+    def coerce(self, inputs: tuple[Any, ...]) -> "Tensor":
+        """The call with an operand that is no tensor: an error, unless the op knows what to do with scalars."""
+        for index, value in enumerate(inputs):
+            if not isinstance(value, Tensor):
+                raise _op.refuse(self, index, value)
+        return apply(self, inputs)
+
+    def __repr__(self) -> str:
+        return _op.describe(self)
+
+
+def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
+    """``op(*inputs)``."""
+    requires_grad = False
+    for value in inputs:
+        if not isinstance(value, Tensor):
+            return op.coerce(inputs)
+        node = value
+        if node._requires_grad:
+            requires_grad = True
+    count = len(inputs)
+    result: Any
+    if count == 2:
+        first, second = inputs
+        result = op.forward(_nd, first._data, second._data)
+    elif count == 1:
+        first = inputs[0]
+        result = op.forward(_nd, first._data)
+    else:
+        result = op.forward(_nd, *[node._data for node in inputs])
+    if type(result) is not tuple or len(result) != 2 or type(result[0]) is not _array_type:
+        raise OpContractError(f"{op}: forward must return (array, saved), not {_kind(result)}")
+    data, saved = result
+    if type(saved) is not tuple:
+        raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(saved).__name__}")
+    tensor = Tensor.__new__(Tensor)
+    tensor._start(data)
+    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind == "f":
+        tensor._record(op, inputs, saved)
+    return tensor
+
+
+def _kind(result: Any) -> str:
+    if type(result) is tuple:
+        return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
+    return type(result).__name__
+
+
+def constant(data: NDArray) -> "Tensor":
+    """A tensor around an array, without a graph."""
+    tensor = Tensor.__new__(Tensor)
+    tensor._start(data)
+    return tensor
+
+
+def _binary(op: Op, x: Any, y: Any) -> "Tensor":
+    """What ``x + y`` and its like do: scalars are weak operands, plain data is refused, the rest is left to Python."""
+    if isinstance(x, Tensor):
+        if isinstance(y, Tensor):
+            return apply(op, (x, y))
+        other, index = y, 1
+    else:
+        other, index = x, 0
+    kind = type(other)
+    if kind is not float and kind is not int and _op.as_scalar(other) is None:
+        if _op.is_data(other):
+            raise _op.refuse(op, index, other)
+        return NotImplemented  # type: ignore[no-any-return]
+    return op.coerce((x, y))
+
+
+def _other(name: str, value: Any) -> Any:
+    """The right operand of a comparison as the array functions take it; None for a foreign object."""
+    if isinstance(value, Tensor):
+        return value.data
+    if _op.as_scalar(value) is None and _op.is_data(value):
+        raise _op.refuse(name, 1, value)
+    return _op.as_scalar(value)
+
+
+def tensor(
+    data: Any,
+    *,
+    requires_grad: bool = False,
+    dtype: Any = None,
+    device: Any = None,
+    name: str | None = None,
+) -> "Tensor":
+    """A leaf with a copy of ``data``; :class:`Tensor` shares the memory where it can.
+
+    >>> import treadle.autograd as ag
+    >>> ag.tensor([1, 2], dtype="float32").shape
+    (2,)
+    """
+    array = data.data if isinstance(data, Tensor) else data
+    return Tensor(_nd.asarray(array, dtype=dtype, device=device, copy=True), requires_grad=requires_grad, name=name)
+
+
+class Tensor(Methods):
+    """An array in a computational graph, and the node of the op that made it.
+
+    ``data`` is an array or what ``treadle.ndarray.asarray`` takes (whose memory is shared where it can be), or another
+    tensor. ``requires_grad`` (floating dtypes only) makes ops on it record a graph, and ``backward()`` fill ``.grad``.
+    ``name`` is shown in pictures of the graph.
+
+    Python and NumPy scalars are weak beside a tensor: ``x * 2.5`` keeps x's floating dtype.
+
+    >>> import treadle.autograd as ag
+    >>> w = ag.Tensor([1.0, 2.0], requires_grad=True)
+    >>> loss = (w * w).sum()
+    >>> loss.backward()
+    >>> w.grad.tolist()
+    [2.0, 4.0]
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy's operators then leave mixed expressions to ours
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        requires_grad: bool = False,
+        dtype: Any = None,
+        device: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if isinstance(data, Tensor):
+            data = data.data
+        if type(data) is not _array_type or dtype is not None or device is not None:
+            data = _nd.asarray(data, dtype=dtype, device=device)
+        self._start(data)
+        self._name = name
+        if requires_grad:
+            self.requires_grad = True
+
+    # --- what it is -----------------------------------------------------------------------------------------------
+    @property
+    def data(self) -> NDArray:
+        """The values. Only a leaf's array can be exchanged; writing into the array is seen by graphs that saved it."""
+        return self._data
+
+    @data.setter
+    def data(self, value: NDArray) -> None:
+        if self._op is not None:
+            raise AttributeError(f"the data of the result of {self._op} is read-only; only a leaf's can be exchanged")
+        if type(value) is not _array_type:
+            raise DTypeError(f"Tensor.data must be an NDArray, not {type(value).__name__}")
+        if self._requires_grad and value.dtype.kind != "f":
+            raise DTypeError(f"Tensor.data: this tensor requires grad, which {value.dtype.name} values cannot have")
+        self._data = value
+
+    def _exchange(self, value: NDArray) -> None:
+        """Exchange the array whatever the tensor is; for gradient checks, which put the former one back."""
+        self._data = value
+
+    @property
+    def grad(self) -> "Tensor | None":
+        """The gradient that backward() accumulated; None before, and on inner nodes without :meth:`retain_grad`."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: "Tensor | None") -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise DTypeError(f"Tensor.grad must be a Tensor or None, not {type(value).__name__}")
+            if value.shape != self.shape:
+                raise ShapeError(f"Tensor.grad: shape {value.shape} does not fit the tensor's {self.shape}")
+        self._grad = value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor. Can be set on leaves of a floating dtype."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if self._op is not None:
+            raise GradientError(f"requires_grad of the result of {self._op} cannot be set; use detach()")
+        if value and self._data.dtype.kind != "f":
+            name = self._data.dtype.name
+            raise DTypeError(f"only floating tensors can require grad, not {name}; convert with astype")
+        self._requires_grad = value
+
+    @property
+    def name(self) -> str | None:
+        """The name shown in pictures and tables of the graph."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        self._name = value
+
+    # --- the graph ------------------------------------------------------------------------------------------------
+    def backward(self, grad: "Tensor | None" = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+        """Add the gradients of this tensor to ``.grad`` of every leaf it depends on.
+
+        ``grad`` is the gradient of this tensor, of its shape and dtype; ones by default, which for more than one
+        element gives the gradient of the sum. The graph is freed on the way unless ``retain_graph``; with
+        ``create_graph`` the gradients have graphs of their own (and the graph is kept).
+
+        Raises GradientError if nothing here requires grad, GraphFreedError if the graph was freed, SavedValueError if
+        a saved value was overwritten, OpContractError if a rule's result is wrong.
+        """
+        _differentiate((self,), (grad,), None, retain_graph, create_graph)
+
+    def retain_grad(self) -> "Tensor":
+        """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
+        if not self._requires_grad:
+            raise GradientError("retain_grad: this tensor does not require grad")
+        self._retain_grad = True
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        """Set ``requires_grad``; returns self."""
+        self.requires_grad = requires_grad
+        return self
+
+    def detach(self) -> "Tensor":
+        """A tensor with the same memory and no graph."""
+        return constant(self._data)
+
+    def __repr__(self) -> str:
+        parts = [f"{self._data}", f"shape={self._data.shape}", f"dtype={self._data.dtype.name}"]
+        if self._data.device != "cpu":
+            parts.append(f"device={self._data.device}")
+        if self._name is not None:
+            parts.append(f"name={self._name!r}")
+        if self._op is not None:
+            parts.append(f"op={self._op}")
+        if self._requires_grad:
+            parts.append("requires_grad=True")
+        if self._grad is not None:
+            parts.append(f"grad of shape {self._grad.shape}")
+        return f"Tensor({', '.join(parts)})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
+        if self._op is not None:
+            raise GradientError(f"the result of {self._op} cannot be copied with its graph; copy its detach()")
+        twin = constant(self._data.copy()) if type(self) is Tensor else self._twin(memo)
+        twin.name = self._name
+        twin.requires_grad = self._requires_grad
+        if self._grad is not None:
+            twin.grad = constant(self._grad.data.copy())
+        memo[id(self)] = twin
+        return twin
+
+    def _twin(self, memo: dict[int, Any]) -> Any:
+        """A fresh object of the subclass with copied values and attributes."""
+        import copy
+
+        twin: Any = type(self).__new__(type(self))
+        Tensor.__init__(twin, self._data.copy())
+        if hasattr(self, "__dict__"):
+            twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write into a tensor that takes part in no graph. The version counter tells graphs that saved the values."""
+        if is_grad_enabled() and (self._requires_grad or getattr(value, "requires_grad", False)):
+            raise GradientError(
+                "assignment into, or of, a tensor that requires grad is not recorded; use where or concat, or write "
+                "under no_grad()"
+            )
+        if isinstance(index, tuple):
+            index = tuple([each.data if isinstance(each, Tensor) else each for each in index])
+        elif isinstance(index, Tensor):
+            index = index.data
+        self._data[index] = value.data if isinstance(value, Tensor) else value
+
+    # --- operators ------------------------------------------------------------------------------------------------
+    def __add__(self, other: Any) -> "Tensor":
+        return _binary(_ADD, self, other)
+
+    def __radd__(self, other: Any) -> "Tensor":
+        return _binary(_ADD, other, self)
+
+    def __sub__(self, other: Any) -> "Tensor":
+        return _binary(_SUBTRACT, self, other)
+
+    def __rsub__(self, other: Any) -> "Tensor":
+        return _binary(_SUBTRACT, other, self)
+
+    def __mul__(self, other: Any) -> "Tensor":
+        return _binary(_MULTIPLY, self, other)
+
+    def __rmul__(self, other: Any) -> "Tensor":
+        return _binary(_MULTIPLY, other, self)
+
+    def __truediv__(self, other: Any) -> "Tensor":
+        return _binary(_DIVIDE, self, other)
+
+    def __rtruediv__(self, other: Any) -> "Tensor":
+        return _binary(_DIVIDE, other, self)
+
+    def __pow__(self, other: Any) -> "Tensor":
+        return _binary(_POW, self, other)
+
+    def __rpow__(self, other: Any) -> "Tensor":
+        return _binary(_POW, other, self)
+
+    def __matmul__(self, other: Any) -> "Tensor":
+        return _binary(_MATMUL, self, other)
+
+    def __rmatmul__(self, other: Any) -> "Tensor":
+        return _binary(_MATMUL, other, self)
+
+    def __neg__(self) -> "Tensor":
+        return apply(_NEGATIVE, (self,))
+
+    def __invert__(self) -> "Tensor":
+        return constant(~self._data)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: Any) -> Any:
+        value = _other("equal", other)
+        return NotImplemented if value is None else constant(self._data == value)
+
+    def __ne__(self, other: Any) -> Any:
+        value = _other("not_equal", other)
+        return NotImplemented if value is None else constant(self._data != value)
+
+    def __lt__(self, other: Any) -> Any:
+        value = _other("less", other)
+        return NotImplemented if value is None else constant(self._data < value)
+
+    def __le__(self, other: Any) -> Any:
+        value = _other("less_equal", other)
+        return NotImplemented if value is None else constant(self._data <= value)
+
+    def __gt__(self, other: Any) -> Any:
+        value = _other("greater", other)
+        return NotImplemented if value is None else constant(self._data > value)
+
+    def __ge__(self, other: Any) -> Any:
+        value = _other("greater_equal", other)
+        return NotImplemented if value is None else constant(self._data >= value)

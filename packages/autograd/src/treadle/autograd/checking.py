@@ -1,0 +1,180 @@
+"""Numerical gradients, and the comparison of rules with them. Every element is looked at, in float64.
+
+The central difference (f(x + h) - f(x - h)) / 2h errs by h^2 f'''/6 for truncation and by about eps |f| / h for
+rounding, eps being 2.2e-16 in float64. The sum is least near h = 1e-5, at some 1e-10; in float32, whose eps is 1.2e-7,
+nothing useful would be left, so float32 values are exchanged for float64 ones while the check runs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.errors import GradientCheckError, GradientError
+from treadle.autograd.gradients import grad
+from treadle.autograd.mode import enable_grad, no_grad
+from treadle.ndarray import DTypeError, NDArray, ShapeError
+
+__all__ = ["gradcheck", "gradgradcheck", "numerical_gradient"]
+
+Function = Callable[..., Any]
+_GOLDEN = 0.6180339887498949
+
+
+@contextmanager
+def _in_float64(tensors: Sequence[Tensor]) -> Iterator[None]:
+    """While it lasts the tensors hold float64 copies; then they hold again what they held, object and all."""
+    held = [each.data for each in tensors]
+    try:
+        for each in tensors:
+            each._exchange(nd.astype(each.data, "float64"))
+        yield
+    finally:
+        for each, data in zip(tensors, held, strict=True):
+            each._exchange(data)
+
+
+def _perturbed(value: NDArray, h: float) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Move every element by +h and -h in turn and put it back; yields its index and the sign."""
+    for index in product(*(range(length) for length in value.shape)):
+        before = value[index].item()
+        try:
+            for step in (h, -h):
+                value[index] = before + step
+                yield index, step
+        finally:
+            value[index] = before
+
+
+def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor:
+    """The gradient of a scalar function of x by central differences over every element, as a float64 tensor.
+
+    ``function`` is called with x, whose values are exchanged for float64 ones meanwhile (so it may as well ignore its
+    argument and refer to x, as a model does to its parameters); afterwards x holds its own array again, untouched.
+
+    Raises ShapeError if the function's value is not a scalar, DTypeError for integer x.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0, 2.0])
+    >>> [round(each, 6) for each in ag.numerical_gradient(lambda x: (x * x).sum(), x).tolist()]
+    [2.0, 4.0]
+    """
+    if not isinstance(x, Tensor):
+        raise DTypeError(f"numerical_gradient: x must be a Tensor, not {type(x).__name__}; wrap it with Tensor(...)")
+    if x.dtype.kind != "f":
+        raise DTypeError(f"numerical_gradient: x must be floating, not {x.dtype.name}; convert it with astype")
+    with _in_float64([x]), no_grad():
+        result = nd.zeros(x.shape, dtype="float64", device=x.device)
+        for index, step in _perturbed(x.data, h):
+            result[index] = result[index].item() + _scalar(function(x)) / (2.0 * step)
+        return constant(result)
+
+
+def _scalar(value: Any) -> float:
+    if isinstance(value, Tensor) and value.size != 1:
+        raise ShapeError(
+            f"numerical_gradient: the function's value has shape {value.shape}; it must be a scalar, such as its sum"
+        )
+    return float(value.item() if isinstance(value, Tensor) else value)
+
+
+def gradcheck(
+    function: Function, inputs: Tensor | Sequence[Tensor], *, h: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
+) -> bool:
+    """Compare the gradients of ``function(*inputs)`` with numerical ones, in float64.
+
+    Every element of every input that requires grad is compared; the outputs (a tensor or several, of any shape) enter
+    with weights that differ element by element.
+
+    Returns True, or raises GradientCheckError that names the input, the element and both values. Raises GradientError
+    when no input requires grad, or when the function writes into an input.
+
+    >>> import treadle.autograd as ag
+    >>> ag.gradcheck(lambda x: ag.exp(x) * x, ag.Tensor([[0.5, 1.0]], requires_grad=True))
+    True
+    """
+    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    checked = [each for each in given if each.requires_grad]
+    if not checked:
+        raise GradientError("gradcheck: no input requires grad")
+    floating = [each for each in given if each.dtype.kind == "f"]
+    with _in_float64(floating):
+        versions = [each.data.version for each in given]
+        with enable_grad():
+            analytic = _analytic(function, given, checked)
+        if versions != [each.data.version for each in given]:
+            raise GradientError("gradcheck: the function, or a rule in it, writes into an input")
+        for number, tensor in enumerate(given):
+            if tensor.requires_grad:
+                _compare(function, given, number, analytic.pop(0), h, atol, rtol)
+    return True
+
+
+def _analytic(function: Function, given: tuple[Tensor, ...], checked: list[Tensor]) -> list[NDArray]:
+    outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
+    if not outputs:
+        raise GradientError("gradcheck: no output of the function requires grad; is the graph broken?")
+    seeds = [constant(_weights(each)) for each in outputs]
+    found = grad(outputs, checked, seeds, allow_unused=True)
+    return [
+        nd.zeros_like(tensor.data) if gradient is None else gradient.data
+        for tensor, gradient in zip(checked, found, strict=True)
+    ]
+
+
+def _compare(
+    function: Function, given: tuple[Tensor, ...], number: int, analytic: NDArray, h: float, atol: float, rtol: float
+) -> None:
+    numeric: dict[tuple[int, ...], float] = {}
+    with no_grad():
+        for index, step in _perturbed(given[number].data, h):
+            numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) / (2.0 * step)
+    for index, expected in numeric.items():
+        got = analytic[index].item()
+        if not abs(got - expected) <= atol + rtol * abs(expected):
+            raise GradientCheckError(
+                f"gradcheck: gradient of input {number} at {index}: the rules give {got:.10g}, the central difference "
+                f"{expected:.10g}"
+            )
+
+
+def _outputs(value: Any) -> tuple[Tensor, ...]:
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def _weights(output: Tensor) -> NDArray:
+    """Weights without a pattern that a wrong rule could share: 1/2 and the fractions of k times the golden ratio."""
+    steps = nd.arange(1, output.size + 1, dtype="float64", device=output.device)
+    return nd.astype(nd.reshape(steps * _GOLDEN % 1.0 + 0.5, output.shape), output.dtype)
+
+
+def _weighted(value: Any) -> float:
+    return sum(float(nd.sum(each.data * _weights(each)).item()) for each in _outputs(value) if each.dtype.kind == "f")
+
+
+def gradgradcheck(
+    function: Function, inputs: Tensor | Sequence[Tensor], *, h: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
+) -> bool:
+    """:func:`gradcheck` of the gradient itself, as a function of the inputs and of the outputs' gradients.
+
+    >>> import treadle.autograd as ag
+    >>> ag.gradgradcheck(lambda x: ag.exp(x) * x, ag.Tensor([[0.5, 1.0]], requires_grad=True))
+    True
+    """
+    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    checked = [number for number, each in enumerate(given) if each.requires_grad]
+    outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
+    seeds = [Tensor(_weights(each), requires_grad=True) for each in outputs]
+
+    def gradients(*values: Tensor) -> list[Tensor]:
+        operands, weights = values[: len(given)], values[len(given) :]
+        with enable_grad():
+            results = [each for each in _outputs(function(*operands)) if each.requires_grad]
+            found = grad(
+                results, [operands[number] for number in checked], weights, create_graph=True, allow_unused=True
+            )
+        return [each for each in found if each is not None]
+
+    return gradcheck(gradients, (*given, *seeds), h=h, atol=atol, rtol=rtol)

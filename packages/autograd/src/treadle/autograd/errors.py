@@ -1,0 +1,25 @@
+"""The errors that belong to graphs. Those of shapes, dtypes and devices are :mod:`treadle.ndarray.errors`'s."""
+
+from treadle.ndarray.errors import TreadleError
+
+__all__ = ["GradientCheckError", "GradientError", "GraphFreedError", "OpContractError", "SavedValueError"]
+
+
+class GradientError(TreadleError, RuntimeError):
+    """A gradient that cannot be asked for: of a tensor without a graph, or with respect to one outside it."""
+
+
+class GraphFreedError(GradientError):
+    """The graph was released by an earlier backward; ``retain_graph=True`` there keeps it."""
+
+
+class SavedValueError(GradientError):
+    """A value that an op saved for its backward rule was overwritten in place before the rule ran."""
+
+
+class OpContractError(TreadleError, TypeError):
+    """An op whose ``forward`` or ``backward`` did not give what it must: number, kind, shape or dtype."""
+
+
+class GradientCheckError(TreadleError, AssertionError):
+    """A gradient that differs from the numerical one."""

@@ -1,0 +1,145 @@
+"""The tensor functions: what rules are given as ``xp`` under ``create_graph``, and what ``treadle.autograd`` offers.
+
+They have the names and signatures of the array functions, so a rule written once works with both. The differentiable
+ones stand beside their ops in ``ops/``; here are those without a gradient, and the makers of constants.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._op import as_scalar, refuse
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.ops.binary import add, divide, maximum, minimum, multiply, pow, subtract
+from treadle.autograd.ops.indexing import get_item, scatter_add, take, take_along_axis
+from treadle.autograd.ops.linalg import linear, matmul
+from treadle.autograd.ops.losses import cross_entropy
+from treadle.autograd.ops.manipulation import (
+    astype,
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    reshape,
+    squeeze,
+    stack,
+    swapaxes,
+    to_device,
+)
+from treadle.autograd.ops.normalizing import log_softmax, logsumexp, softmax
+from treadle.autograd.ops.reductions import cumprod, cumsum, max, mean, min, norm, prod, std, sum, var
+from treadle.autograd.ops.ternary import clip, where
+from treadle.autograd.ops.unary import (
+    abs,
+    cos,
+    erf,
+    exp,
+    expm1,
+    log,
+    log1p,
+    negative,
+    positive,
+    reciprocal,
+    relu,
+    sigmoid,
+    sin,
+    softplus,
+    sqrt,
+    square,
+    tanh,
+)
+
+
+def _data(name: str, index: int, value: Any) -> Any:
+    """An operand as the array functions take it."""
+    if isinstance(value, Tensor):
+        return value.data
+    scalar = as_scalar(value)
+    if scalar is None:
+        raise refuse(name, index, value)
+    return scalar
+
+
+def _without_gradient(name: str) -> Callable[..., Tensor]:
+    """The tensor function for an array function that has no gradient: its result is a constant."""
+    compute = getattr(nd, name)
+
+    def function(*operands: Any, **options: Any) -> Tensor:
+        return constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "treadle.autograd"
+    function.__doc__ = f"{str(compute.__doc__).partition(chr(10))[0]}\n\nThe result is a constant: no gradient flows."
+    return function
+
+
+def _maker(name: str) -> Callable[..., Tensor]:
+    """The tensor function for one that makes arrays."""
+    make = getattr(nd, name)
+
+    def function(*arguments: Any, **options: Any) -> Tensor:
+        return constant(make(*[each.data if isinstance(each, Tensor) else each for each in arguments], **options))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "treadle.autograd"
+    function.__doc__ = f"{str(make.__doc__).partition(chr(10))[0]}\n\nThe result is a constant tensor."
+    return function
+
+
+sign = _without_gradient("sign")
+floor = _without_gradient("floor")
+ceil = _without_gradient("ceil")
+trunc = _without_gradient("trunc")
+round = _without_gradient("round")
+bitwise_invert = _without_gradient("bitwise_invert")
+bitwise_and = _without_gradient("bitwise_and")
+bitwise_or = _without_gradient("bitwise_or")
+bitwise_xor = _without_gradient("bitwise_xor")
+logical_not = _without_gradient("logical_not")
+logical_and = _without_gradient("logical_and")
+logical_or = _without_gradient("logical_or")
+logical_xor = _without_gradient("logical_xor")
+isnan = _without_gradient("isnan")
+isinf = _without_gradient("isinf")
+isfinite = _without_gradient("isfinite")
+floor_divide = _without_gradient("floor_divide")
+remainder = _without_gradient("remainder")
+equal = _without_gradient("equal")
+not_equal = _without_gradient("not_equal")
+less = _without_gradient("less")
+less_equal = _without_gradient("less_equal")
+greater = _without_gradient("greater")
+greater_equal = _without_gradient("greater_equal")
+any = _without_gradient("any")
+all = _without_gradient("all")
+argmax = _without_gradient("argmax")
+argmin = _without_gradient("argmin")
+
+arange = _maker("arange")
+empty = _maker("empty")
+empty_like = _maker("empty_like")
+eye = _maker("eye")
+full = _maker("full")
+full_like = _maker("full_like")
+linspace = _maker("linspace")
+one_hot = _maker("one_hot")
+ones = _maker("ones")
+ones_like = _maker("ones_like")
+zeros = _maker("zeros")
+zeros_like = _maker("zeros_like")
+
+__all__ = [
+    "abs", "add", "all", "any", "arange", "argmax", "argmin", "astype", "bitwise_and", "bitwise_invert",
+    "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "cos", "cross_entropy", "cumprod",
+    "cumsum", "divide", "empty", "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip",
+    "floor", "floor_divide", "full", "full_like", "get_item", "greater", "greater_equal", "isfinite", "isinf",
+    "isnan", "less", "less_equal", "linear", "linspace", "log", "log1p", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_transpose", "max", "maximum", "mean",
+    "min", "minimum", "moveaxis", "multiply", "negative", "norm", "not_equal", "one_hot", "ones", "ones_like",
+    "permute_dims", "positive", "pow", "prod", "reciprocal", "relu", "remainder", "reshape", "round", "scatter_add",
+    "sigmoid", "sign", "sin", "softmax", "softplus", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
+    "swapaxes", "take", "take_along_axis", "tanh", "to_device", "trunc", "var", "where", "zeros", "zeros_like",
+]  # fmt: skip

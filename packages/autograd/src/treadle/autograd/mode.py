@@ -1,0 +1,100 @@
+"""Whether ops record a graph: a mode of the thread, changed by context managers that always restore it."""
+
+import functools
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from treadle.autograd._node import STATE
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Mode(threading.local):
+    enabled = True
+
+
+_mode = _Mode()
+_lock = threading.Lock()
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops of this thread record a graph.
+
+    >>> import treadle.autograd as ag
+    >>> with ag.no_grad():
+    ...     ag.is_grad_enabled()
+    False
+    """
+    return _mode.enabled
+
+
+class set_grad_enabled:
+    """Record a graph, or not, inside a ``with`` block or a decorated function; in this thread only.
+
+    >>> import treadle.autograd as ag
+    >>> with ag.set_grad_enabled(False):
+    ...     ag.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self._wanted = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_mode.enabled)
+        if not self._wanted:
+            with _lock:
+                STATE.no_grad_blocks += 1  # while it is 0, an op call need not look at the thread's mode
+        _mode.enabled = self._wanted
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _mode.enabled = self._before.pop()
+        if not self._wanted:
+            with _lock:
+                STATE.no_grad_blocks -= 1
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        wanted = self._wanted
+
+        @functools.wraps(function)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with set_grad_enabled(wanted):
+                return function(*arguments, **keywords)
+
+        return wrapped
+
+
+class no_grad(set_grad_enabled):
+    """Record no graph inside the ``with`` block or decorated function: results are constants.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0], requires_grad=True)
+    >>> with ag.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(set_grad_enabled):
+    """Record a graph again, inside a :class:`no_grad` block.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0], requires_grad=True)
+    >>> with ag.no_grad(), ag.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
+
+    def __init__(self) -> None:
+        super().__init__(True)

@@ -1,0 +1,76 @@
+"""What backward rules and shape inference share."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._elementwise import fit
+from treadle.autograd._inference import Shape, promote, result_of_row
+from treadle.autograd._tensor import Op, Tensor
+from treadle.ndarray import ShapeError
+
+__all__ = [
+    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "guarded", "promote", "reduced_shape",
+    "result_of_row", "spread",
+]  # fmt: skip
+
+Axis = int | Sequence[int] | None
+
+
+def call(xp: Any, op: Op, *operands: Any) -> Any:
+    """Use an op inside a rule: on arrays its forward, on tensors the op itself, which records."""
+    return op.forward(xp, *operands)[0] if xp is nd else op(*operands)
+
+
+def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
+    """rule(grad, *values), where a zero gradient stays zero beside an infinite or undefined derivative.
+
+    So a branch that ``where`` did not select contributes nothing, as it should, even at a pole of its derivative. Each
+    value comes with a number at which the rule is well defined, taken instead of it there, so that the second
+    derivative stays clean too.
+    """
+    if xp is nd:
+        return xp.where(grad == 0.0, grad, rule(grad, *[value for value, _ in values]))
+    plain = rule(grad.detach(), *[value.detach() if isinstance(value, Tensor) else value for value, _ in values])
+    ill = xp.logical_and(grad == 0.0, xp.logical_not(xp.isfinite(plain)))
+    return rule(grad, *[xp.where(ill, instead, value) for value, instead in values])
+
+
+def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
+    """The axes as sorted non-negative numbers; None is all of them. Raises ShapeError."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = []
+    for each in given:
+        number = operator.index(each)
+        if not -ndim <= number < ndim:
+            raise ShapeError(f"{op}: axis {number} is out of range for {ndim} dimensions")
+        axes.append(number % ndim)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"{op}: an axis is named twice in {axis}")
+    return tuple(sorted(axes))
+
+
+def reduced_shape(shape: Shape, axis: Axis, keepdims: bool, op: object) -> Shape:
+    """The shape after a reduction."""
+    axes = axes_of(axis, len(shape), op)
+    if keepdims:
+        return tuple(1 if at in axes else length for at, length in enumerate(shape))
+    return tuple(length for at, length in enumerate(shape) if at not in axes)
+
+
+def spread(xp: Any, value: Any, shape: Shape, axis: Axis, keepdims: bool, op: object) -> Any:
+    """A reduction's result so that it broadcasts against the operand: the reduced axes are back, of length 1."""
+    if keepdims or axis is None or not shape:
+        return value
+    if isinstance(axis, int):
+        return xp.expand_dims(value, axis=axis)
+    return xp.reshape(value, reduced_shape(shape, axis, True, op))
+
+
+def count_of(shape: Shape, axis: Axis, op: object) -> int:
+    """How many elements one result of a reduction is made from."""
+    return math.prod(shape[each] for each in axes_of(axis, len(shape), op))

@@ -1,0 +1,128 @@
+"""Elementwise ops of two operands, which broadcast and meet in one dtype: a class each, and beside it the function.
+
+One operand may be a Python scalar, which is then configuration of the op and no input of the node:
+``x * 2`` is ``Multiply(right=2)(x)``, ``2 / x`` is ``Divide(left=2)(x)``.
+"""
+
+import math
+from typing import Any
+
+from treadle.autograd._elementwise import BinaryOp
+from treadle.autograd.ops._common import guarded
+
+__all__ = ["Add", "Divide", "Maximum", "Minimum", "Multiply", "Pow", "Subtract"]
+
+
+class Add(BinaryOp):
+    """x + y."""
+
+    name = "add"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return grad
+
+    right_gradient = left_gradient
+
+
+class Subtract(BinaryOp):
+    """x - y."""
+
+    name = "subtract"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return grad
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return -grad
+
+
+class Multiply(BinaryOp):
+    """x * y."""
+
+    name, left_needs, right_needs = "multiply", "y", "x"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return grad * y
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return grad * x
+
+
+class Divide(BinaryOp):
+    """x / y."""
+
+    name, left_needs, right_needs = "divide", "y", "yz"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        if self.right is not None:
+            return grad / y if y else grad * math.copysign(math.inf, y)
+        return guarded(xp, grad, lambda g, y: g / y, (y, 1.0))
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return guarded(xp, grad, lambda g, y, z: -(g * z / y), (y, 1.0), (z, 0.0))
+
+
+class Pow(BinaryOp):
+    """x to the power y. The derivative by x is 0 where y is 0; that by y is 0 where x is 0 and y is not negative."""
+
+    name, left_needs, right_needs = "pow", "xy", "xyz"
+
+    def compute(self, xp: Any, x: Any, y: Any) -> Any:
+        if self.right is not None and self.right == 2 and x.dtype.kind == "f":
+            return xp.square(x)
+        return xp.pow(x, y)
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        if self.right is None:
+            exponent = xp.where(y == 0.0, 1.0, y) - 1.0
+            return guarded(xp, grad, lambda g, x: g * (y * xp.pow(x, exponent)), (x, 1.0))
+        if y == 0:
+            return xp.zeros_like(grad)
+        if y == 1:
+            return grad
+        if y == 2:
+            return grad * (x * 2.0)
+        return guarded(xp, grad, lambda g, x: g * (xp.pow(x, float(y) - 1.0) * float(y)), (x, 1.0))
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        if self.left is None:
+            base = xp.where(xp.logical_and(x == 0.0, y >= 0.0), 1.0, x)
+            return guarded(xp, grad, lambda g, x, z: g * (z * xp.log(x)), (base, 1.0), (z, 0.0))
+        if x > 0:
+            return guarded(xp, grad, lambda g, z: g * (z * math.log(x)), (z, 0.0))
+        if x == 0:
+            return xp.where(y >= 0.0, 0.0, grad * -math.inf)
+        return grad * math.nan
+
+
+class Maximum(BinaryOp):
+    """The larger of x and y; equal operands share the gradient in halves."""
+
+    name, left_needs, right_needs = "maximum", "xy", "xy"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return xp.where(xp.equal(x, y), grad * 0.5, xp.where(xp.less(x, y), 0.0, grad))
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return xp.where(xp.equal(x, y), grad * 0.5, xp.where(xp.less(y, x), 0.0, grad))
+
+
+class Minimum(BinaryOp):
+    """The smaller of x and y; equal operands share the gradient in halves."""
+
+    name, left_needs, right_needs = "minimum", "xy", "xy"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return xp.where(xp.equal(x, y), grad * 0.5, xp.where(xp.less(y, x), 0.0, grad))
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return xp.where(xp.equal(x, y), grad * 0.5, xp.where(xp.less(x, y), 0.0, grad))
+
+
+add = Add()
+subtract = Subtract()
+multiply = Multiply()
+divide = Divide()
+pow = Pow()
+maximum = Maximum()
+minimum = Minimum()

@@ -1,0 +1,202 @@
+"""Selecting and scattering. Every use of an element adds to its gradient, so the backward of a selection adds."""
+
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.ops._common import Shape, axes_of, call, fit, promote
+from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
+
+__all__ = ["GetItem", "PutItem", "ScatterAdd", "Take", "TakeAlongAxis"]
+
+Index = tuple[Any, ...]
+
+
+def _plain(index: Any) -> Index:
+    """An index as a tuple, tensors and NumPy arrays in it as arrays."""
+    items = index if isinstance(index, tuple) else (index,)
+    return tuple(_plain_item(each) for each in items)
+
+
+def _plain_item(item: Any) -> Any:
+    if isinstance(item, Tensor):
+        return item.data
+    if isinstance(item, list) or hasattr(item, "__array_interface__"):
+        array = nd.asarray(item)
+        return array.astype("int64") if array.size == 0 and isinstance(item, list) else array
+    return item
+
+
+def _on(device: Any, index: Index) -> Index:
+    return tuple(each.to_device(device) if isinstance(each, NDArray) else each for each in index)
+
+
+def _is_basic(index: Index) -> bool:
+    """Whether the index only slices, so that no element is selected twice and the result is a view."""
+    return not any(isinstance(each, NDArray | bool) for each in index)
+
+
+def _index_shape(shape: Shape, index: Index) -> Shape:
+    """The shape that an index selects, found on an array without elements of its own."""
+    return nd.broadcast_to(nd.zeros((), dtype="bool", device="cpu"), shape)[_on("cpu", index)].shape
+
+
+class GetItem(Op):
+    """``x[index]``: ints, slices, None, Ellipsis, and arrays of integers or booleans, as in NumPy."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = _plain(index)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        index = _on(x.device, self.index)
+        return x[index], tuple(each for each in index if isinstance(each, NDArray))
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        if self.index:
+            node.saved  # noqa: B018 - the index arrays must be what they were
+        return call(xp, PutItem(node.inputs[0].shape, self.index), grad)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _index_shape(shapes[0], self.index), dtypes[0]
+
+
+class PutItem(Op):
+    """Zeros of ``shape`` with the operand added at ``index``, repetitions counted: :class:`GetItem` transposed."""
+
+    def __init__(self, shape: Shape, index: Any) -> None:
+        self.shape = tuple(shape)
+        self.index = _plain(index)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (values,) = arrays
+        out = xp.zeros(self.shape, dtype=values.dtype, device=values.device)
+        if _is_basic(self.index):
+            out[self.index] = values
+            return out, ()
+        index = _on(values.device, self.index)
+        return xp.scatter_add(out, index, values), tuple(each for each in index if isinstance(each, NDArray))
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return fit(xp, call(xp, GetItem(self.index), grad), node.inputs[0].shape, node.inputs[0].dtype)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return self.shape, dtypes[0]
+
+
+class Take(Op):
+    """Slices of x along ``axis`` in the order of integer indices, as embeddings are: ``Take(axis=0)(x, indices)``."""
+
+    def __init__(self, axis: int = 0) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        x, indices = arrays
+        return xp.take(x, indices, axis=self.axis), (indices,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (indices,) = node.saved
+        operand = node.inputs[0]
+        zeros = xp.zeros(operand.shape, dtype=operand.dtype, device=operand.device)
+        return xp.scatter_add(zeros, indices, grad, axis=self.axis), None
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        x, indices = shapes
+        (axis,) = axes_of(self.axis, len(x), self)
+        return x[:axis] + indices + x[axis + 1 :], dtypes[0]
+
+
+class TakeAlongAxis(Op):
+    """``out[..., i, ...] = x[..., indices[..., i, ...], ...]`` along ``axis``: ``TakeAlongAxis(1)(x, indices)``."""
+
+    def __init__(self, axis: int = -1) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        x, indices = arrays
+        return xp.take_along_axis(x, indices, axis=self.axis), (indices,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        indices = node.saved[0]
+        shape = node.inputs[0].shape
+        index = _along_axis(shape, indices if xp is nd else indices.data, self.axis)
+        return call(xp, PutItem(shape, index), grad), None
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        x, indices = shapes
+        (axis,) = axes_of(self.axis, len(x), self)
+        return (*x[:axis], indices[axis], *x[axis + 1 :]), dtypes[0]
+
+
+def _along_axis(shape: Shape, indices: NDArray, axis: int) -> Index:
+    """The key of advanced indexing that selects what take_along_axis does."""
+    (along,) = axes_of(axis, len(shape), "TakeAlongAxis")
+    key: list[Any] = []
+    for at, length in enumerate(shape):
+        steps = nd.arange(length, device=indices.device)
+        key.append(indices if at == along else steps[(..., *(None,) * (len(shape) - 1 - at))])
+    return tuple(nd.broadcast_arrays(*key))
+
+
+class ScatterAdd(Op):
+    """x with values added at integer indices along ``axis``: ``ScatterAdd(axis=0)(x, indices, values)``."""
+
+    def __init__(self, axis: int = 0) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        x, indices, values = arrays
+        if x.dtype is not values.dtype:
+            raise DTypeError(f"{self}: x is of {x.dtype}, the values of {values.dtype}; convert one with astype")
+        return xp.scatter_add(x, indices, values, axis=self.axis), (indices,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (indices,) = node.saved
+        values = node.inputs[2]
+        if not values.requires_grad:
+            return grad, None, None
+        return grad, None, fit(xp, xp.take(grad, indices, axis=self.axis), values.shape, values.dtype)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return shapes[0], promote(dtypes[0])
+
+
+def get_item(x: Tensor, index: Any, /) -> Tensor:
+    """``x[index]``."""
+    return GetItem(index)(x)
+
+
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Elements, or whole slices along ``axis``, in the order of integer indices of any shape.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> ag.take(x, ag.Tensor([0, 0, 2])).sum().backward()
+    >>> x.grad.tolist()
+    [2.0, 0.0, 1.0]
+    """
+    if axis is None:
+        if x.ndim != 1:
+            raise ShapeError(f"take: shape {x.shape} needs an axis")
+        axis = 0
+    return Take(axis)(x, indices)
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """``out[..., i, ...] = x[..., indices[..., i, ...], ...]`` along ``axis``.
+
+    >>> import treadle.autograd as ag
+    >>> ag.take_along_axis(ag.Tensor([[3.0, 5.0], [7.0, 6.0]]), ag.Tensor([[1], [0]])).tolist()
+    [[5.0], [7.0]]
+    """
+    return TakeAlongAxis(axis)(x, indices)
+
+
+def scatter_add(x: Tensor, indices: Tensor, values: Tensor, /, *, axis: int = 0) -> Tensor:
+    """x with values added at integer indices along ``axis``; every repetition counts.
+
+    >>> import treadle.autograd as ag
+    >>> ag.scatter_add(ag.zeros(2), ag.Tensor([0, 0]), ag.Tensor([1.0, 10.0])).tolist()
+    [11.0, 0.0]
+    """
+    return ScatterAdd(axis)(x, indices, values)

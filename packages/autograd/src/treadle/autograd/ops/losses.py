@@ -1,0 +1,124 @@
+"""Cross-entropy as one node."""
+
+from typing import Any
+
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.ops._common import Shape, result_of_row
+from treadle.ndarray import DType, DTypeError, IndexingError, ShapeError
+
+__all__ = ["CrossEntropy"]
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class CrossEntropy(Op):
+    """-log softmax(logits) at the class indices, after PyTorch: ``CrossEntropy()(logits, targets)``.
+
+    ``logits`` are (C,), (N, C) or (N, C, ...), ``targets`` integer class indices without the class axis. A third
+    operand gives each class a weight, shape (C,); it gets no gradient. Targets equal to ``ignore_index`` count nowhere.
+    ``reduction`` is "mean" (over the counted targets, by weight), "sum" or "none". ``label_smoothing`` e mixes the
+    target with the uniform distribution: (1 - e) of the weight on the target and e / C on each class.
+
+    With every target ignored, "mean" is 0 / 0 = NaN with a zero gradient. A logit of -inf has probability exactly 0.
+
+    With q the (weighted, smoothed) target distribution of a row, the loss is -sum(q log p) and its gradient
+    p sum(q) - q.
+    """
+
+    def __init__(self, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0) -> None:
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"CrossEntropy: reduction must be one of {REDUCTIONS}, not {reduction!r}")
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise ValueError(f"CrossEntropy: label_smoothing must lie between 0 and 1, not {label_smoothing}")
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        logits, targets, weight = arrays if len(arrays) == 3 else (*arrays, None)
+        axis = self._check(logits.shape, targets.shape, targets.dtype, None if weight is None else weight.shape)
+        counted = targets != self.ignore_index
+        classes = xp.where(counted, targets, 0)
+        if bool(xp.any(classes < 0)):  # an index counted from the end would go unnoticed
+            raise IndexingError(f"{self}: a target is negative, and is not ignore_index")
+        log_p = xp.log_softmax(logits, axis=axis)
+        picked = -xp.squeeze(xp.take_along_axis(log_p, xp.expand_dims(classes, axis), axis=axis), axis)
+        share = None if weight is None else xp.take(weight, classes, axis=0)
+        losses = picked if share is None else picked * share
+        if self.label_smoothing:
+            losses = losses * (1.0 - self.label_smoothing) + self._smooth(xp, log_p, weight, axis)
+        losses = xp.where(counted, losses, 0.0)
+        if self.reduction == "none":
+            return losses, (logits, classes, counted, weight, None)
+        total = xp.sum(losses)
+        if self.reduction == "sum":
+            return total, (logits, classes, counted, weight, None)
+        count = xp.astype(xp.sum(counted), logits.dtype) if share is None else xp.sum(xp.where(counted, share, 0.0))
+        return total / count, (logits, classes, counted, weight, count)
+
+    def _smooth(self, xp: Any, log_p: Any, weight: Any, axis: int) -> Any:
+        """The loss of the uniform part of the smoothed target."""
+        weighted = log_p if weight is None else log_p * self._by_class(xp, weight, len(log_p.shape), axis)
+        return xp.sum(weighted, axis=axis) * (-self.label_smoothing / log_p.shape[axis])
+
+    @staticmethod
+    def _by_class(xp: Any, weight: Any, ndim: int, axis: int) -> Any:
+        return xp.reshape(weight, (-1,) + (1,) * (ndim - 1 - axis))
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        logits, classes, counted, weight, count = node.saved
+        if weight is not None and node.needs_grad(2):
+            raise DTypeError(f"{self}: the weight has no gradient; pass weight.detach()")
+        axis = 0 if len(logits.shape) == 1 else 1
+        number = logits.shape[axis]
+        wanted = xp.moveaxis(xp.one_hot(classes, number, dtype=logits.dtype), -1, axis)
+        if weight is not None:
+            wanted = wanted * self._by_class(xp, weight, len(logits.shape), axis)
+        if self.label_smoothing:
+            uniform = self.label_smoothing / number
+            wanted = wanted * (1.0 - self.label_smoothing)
+            wanted = wanted + (
+                uniform if weight is None else self._by_class(xp, weight, len(logits.shape), axis) * uniform
+            )
+        mass = None if weight is None else xp.sum(wanted, axis=axis, keepdims=True)
+        p = xp.softmax(logits, axis=axis)
+        difference = (p if mass is None else p * mass) - wanted
+        scale = grad if count is None else grad / count
+        if self.reduction == "none":
+            scale = xp.expand_dims(scale, axis)
+        gradient = xp.where(xp.expand_dims(counted, axis), difference * scale, 0.0)
+        return (gradient, None) if weight is None else (gradient, None, None)
+
+    def _check(self, logits: Shape, targets: Shape, dtype: DType, weight: Shape | None) -> int:
+        """The class axis. Raises ShapeError, DTypeError."""
+        if dtype.kind not in "iu":
+            raise DTypeError(f"{self}: targets must be integer class indices, not {dtype.name}")
+        axis = 0 if len(logits) == 1 else 1
+        if not logits or logits[:axis] + logits[axis + 1 :] != targets:
+            raise ShapeError(f"{self}: targets of shape {targets} do not fit logits of shape {logits}")
+        if weight is not None and weight != (logits[axis],):
+            raise ShapeError(f"{self}: a weight of shape {weight} does not fit {logits[axis]} classes")
+        return axis
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        self._check(shapes[0], shapes[1], dtypes[1], shapes[2] if len(shapes) == 3 else None)
+        return shapes[1] if self.reduction == "none" else (), result_of_row("log", dtypes[0])
+
+
+def cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross-entropy of logits and class indices; see :class:`treadle.autograd.ops.CrossEntropy`.
+
+    >>> import treadle.autograd as ag
+    >>> f"{ag.cross_entropy(ag.Tensor([[0.0, 0.0]]), ag.Tensor([1])).item():.4f}"
+    '0.6931'
+    """
+    op = CrossEntropy(reduction, ignore_index, label_smoothing)
+    return op(logits, targets) if weight is None else op(logits, targets, weight)

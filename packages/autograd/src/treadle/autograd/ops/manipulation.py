@@ -1,0 +1,392 @@
+"""Shapes, order, joining and conversion. What the array can do as a view is a view here too."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, promote
+from treadle.ndarray import DType, DTypeError, ShapeError
+
+__all__ = [
+    "AsType",
+    "BroadcastTo",
+    "Concat",
+    "ExpandDims",
+    "Flip",
+    "MatrixTranspose",
+    "PermuteDims",
+    "Reshape",
+    "Squeeze",
+    "Stack",
+    "ToDevice",
+]
+
+
+class ViewOp(Op):
+    """Base of the ops that only rearrange elements: nothing is saved, and the dtype stays."""
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return self.infer_shape(shapes[0]), dtypes[0]
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        """The shape of the result."""
+        raise TypeError(f"{type(self).__name__} defines no infer_shape")
+
+
+class Reshape(ViewOp):
+    """The same elements in C order under another shape, in which one length may be -1."""
+
+    def __init__(self, shape: int | Sequence[int]) -> None:
+        self.shape = (shape,) if isinstance(shape, int) else tuple(operator.index(each) for each in shape)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.reshape(arrays[0], self.shape), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.reshape(grad, node.inputs[0].shape)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        size = math.prod(shape)
+        known = math.prod(each for each in self.shape if each != -1)
+        free = self.shape.count(-1)
+        if free > 1 or (free == 0 and known != size) or (free == 1 and (known == 0 or size % known)):
+            raise ShapeError(f"{self}: {size} elements of shape {shape} do not fit")
+        return tuple(size // known if each == -1 else each for each in self.shape)
+
+
+class PermuteDims(ViewOp):
+    """The axes in a new order."""
+
+    def __init__(self, axes: Sequence[int]) -> None:
+        self.axes = tuple(axes)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.permute_dims(arrays[0], self.axes), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        order = [axis % len(self.axes) for axis in self.axes]
+        return xp.permute_dims(grad, tuple(order.index(axis) for axis in range(len(order))))
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        if len(axes_of(self.axes, len(shape), self)) != len(shape):
+            raise ShapeError(f"{self}: shape {shape} has {len(shape)} axes")
+        return tuple(shape[axis] for axis in self.axes)
+
+
+class MatrixTranspose(ViewOp):
+    """The last two axes exchanged."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.matrix_transpose(arrays[0]), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.matrix_transpose(grad)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        if len(shape) < 2:
+            raise ShapeError(f"{self}: shape {shape} has no two axes")
+        return (*shape[:-2], shape[-1], shape[-2])
+
+
+class BroadcastTo(ViewOp):
+    """Stretched to a shape by repetition."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = tuple(shape)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.broadcast_to(arrays[0], self.shape), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        operand = node.inputs[0]
+        return fit(xp, grad, operand.shape, operand.dtype)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        if nd.broadcast_shapes(shape, self.shape) != self.shape:
+            raise ShapeError(f"{self}: shape {shape} does not broadcast to it")
+        return self.shape
+
+
+class ExpandDims(ViewOp):
+    """A new axis of length 1 at ``axis`` of the result."""
+
+    def __init__(self, axis: int = 0) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.expand_dims(arrays[0], self.axis), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.squeeze(grad, self.axis)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        (axis,) = axes_of(self.axis, len(shape) + 1, self)
+        return (*shape[:axis], 1, *shape[axis:])
+
+
+class Squeeze(ViewOp):
+    """Without the named axes, each of length 1."""
+
+    def __init__(self, axis: Axis = None) -> None:
+        self.axis = axis if axis is None or isinstance(axis, int) else tuple(axis)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.squeeze(arrays[0], self.axis), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.reshape(grad, node.inputs[0].shape)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        if self.axis is None:
+            return tuple(length for length in shape if length != 1)
+        axes = axes_of(self.axis, len(shape), self)
+        if any(shape[axis] != 1 for axis in axes):
+            raise ShapeError(f"{self}: shape {shape} has other lengths than 1 there")
+        return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+
+
+class Flip(ViewOp):
+    """Backwards along the axes, or all of them."""
+
+    def __init__(self, axis: Axis = None) -> None:
+        self.axis = axis if axis is None or isinstance(axis, int) else tuple(axis)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.flip(arrays[0], axis=self.axis), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.flip(grad, axis=self.axis)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        axes_of(self.axis, len(shape), self)
+        return shape
+
+
+class Concat(Op):
+    """Tensors joined along an axis: ``Concat(axis=1)(a, b, c)``."""
+
+    def __init__(self, axis: int = 0) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.concat(arrays, axis=self.axis), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        axis = self.axis % len(grad.shape)
+        gradients = []
+        start = 0
+        for operand in node.inputs:
+            stop = start + operand.shape[axis]
+            part = grad[(slice(None),) * axis + (slice(start, stop),)] if operand.requires_grad else None
+            gradients.append(None if part is None else fit(xp, part, operand.shape, operand.dtype))
+            start = stop
+        return tuple(gradients)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        first = shapes[0]
+        (axis,) = axes_of(self.axis, len(first), self)
+        if any(shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :] for shape in shapes):
+            raise ShapeError(f"{self}: shapes {list(shapes)} differ apart from the axis")
+        return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]), promote(*dtypes)
+
+
+class Stack(Op):
+    """Tensors of one shape joined along a new axis: ``Stack(axis=0)(a, b)``."""
+
+    def __init__(self, axis: int = 0) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.stack(arrays, axis=self.axis), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        axis = self.axis % len(grad.shape)
+        return tuple(
+            fit(xp, grad[(slice(None),) * axis + (index,)], operand.shape, operand.dtype)
+            if operand.requires_grad
+            else None
+            for index, operand in enumerate(node.inputs)
+        )
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        first = shapes[0]
+        if any(shape != first for shape in shapes):
+            raise ShapeError(f"{self}: shapes {list(shapes)} differ")
+        (axis,) = axes_of(self.axis, len(first) + 1, self)
+        return (*first[:axis], len(shapes), *first[axis:]), promote(*dtypes)
+
+
+class AsType(Op):
+    """The elements in another dtype; to an integer dtype it ends the graph."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = nd.dtype(dtype)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.astype(arrays[0], self.dtype), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.astype(grad, node.inputs[0].dtype)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return shapes[0], self.dtype
+
+
+class ToDevice(ViewOp):
+    """The elements on another device; the gradient travels back."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return arrays[0].to_device(self.device), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        home = node.inputs[0].device
+        return grad.to_device(home) if xp is nd else ToDevice(home)(grad)
+
+    def infer_shape(self, shape: Shape) -> Shape:
+        return shape
+
+
+matrix_transpose = MatrixTranspose()
+
+
+def reshape(x: Tensor, /, shape: int | Sequence[int]) -> Tensor:
+    """The same elements in C order under another shape, in which one length may be -1.
+
+    >>> import treadle.autograd as ag
+    >>> ag.reshape(ag.Tensor([[1, 2], [3, 4]]), (4,)).tolist()
+    [1, 2, 3, 4]
+    """
+    return Reshape(shape)(x)
+
+
+def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
+    """The axes in the order of ``axes``, which names each once.
+
+    >>> import treadle.autograd as ag
+    >>> ag.permute_dims(ag.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return PermuteDims(axes)(x)
+
+
+def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
+    """Two axes exchanged.
+
+    >>> import treadle.autograd as ag
+    >>> ag.swapaxes(ag.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    order = list(range(x.ndim))
+    (first,), (second,) = axes_of(axis1, x.ndim, "swapaxes"), axes_of(axis2, x.ndim, "swapaxes")
+    order[first], order[second] = order[second], order[first]
+    return PermuteDims(order)(x)
+
+
+def moveaxis(x: Tensor, source: int, destination: int, /) -> Tensor:
+    """One axis moved to another place, the rest in their order.
+
+    >>> import treadle.autograd as ag
+    >>> ag.moveaxis(ag.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    (origin,), (target,) = axes_of(source, x.ndim, "moveaxis"), axes_of(destination, x.ndim, "moveaxis")
+    order = [axis for axis in range(x.ndim) if axis != origin]
+    order.insert(target, origin)
+    return PermuteDims(order)(x)
+
+
+def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+    """x stretched to a shape by repetition.
+
+    >>> import treadle.autograd as ag
+    >>> ag.broadcast_to(ag.Tensor([1, 2]), (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
+    return BroadcastTo(shape)(x)
+
+
+def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
+    """A new axis of length 1 at ``axis`` of the result.
+
+    >>> import treadle.autograd as ag
+    >>> ag.expand_dims(ag.zeros(3)).shape
+    (1, 3)
+    """
+    return ExpandDims(axis)(x)
+
+
+def squeeze(x: Tensor, /, axis: Axis = None) -> Tensor:
+    """Without the named axes, each of length 1; None drops all such.
+
+    >>> import treadle.autograd as ag
+    >>> ag.squeeze(ag.zeros((1, 3)), 0).shape
+    (3,)
+    """
+    return Squeeze(axis)(x)
+
+
+def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
+    """Backwards along the axes, or all of them.
+
+    >>> import treadle.autograd as ag
+    >>> ag.flip(ag.Tensor([1, 2])).tolist()
+    [2, 1]
+    """
+    return Flip(axis)(x)
+
+
+def _list_of(tensors: Sequence[Tensor], name: str) -> tuple[Tensor, ...]:
+    if isinstance(tensors, Tensor):
+        raise DTypeError(f"{name}: expected a sequence of tensors, not one Tensor")
+    if not len(tensors):
+        raise ShapeError(f"{name}: no tensors")
+    return tuple(tensors)
+
+
+def concat(tensors: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """Tensors joined along an axis; with None each is flattened first.
+
+    >>> import treadle.autograd as ag
+    >>> ag.concat([ag.Tensor([1]), ag.Tensor([2, 3])]).tolist()
+    [1, 2, 3]
+    """
+    parts = _list_of(tensors, "concat")
+    if axis is None:
+        return Concat(0)(*[reshape(each, (-1,)) for each in parts])
+    return Concat(axis)(*parts)
+
+
+def stack(tensors: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new axis.
+
+    >>> import treadle.autograd as ag
+    >>> ag.stack([ag.Tensor([1, 2]), ag.Tensor([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return Stack(axis)(*_list_of(tensors, "stack"))
+
+
+def astype(x: Tensor, dtype: Any, /) -> Tensor:
+    """The elements in another dtype; to an integer dtype it ends the graph.
+
+    >>> import treadle.autograd as ag
+    >>> ag.astype(ag.Tensor([1.5]), "int64").tolist()
+    [1]
+    """
+    return AsType(dtype)(x)
+
+
+def to_device(x: Tensor, device: Any, /) -> Tensor:
+    """The elements on another device; the gradient travels back.
+
+    >>> import treadle.autograd as ag
+    >>> ag.to_device(ag.Tensor([1.0]), "numpy").device
+    device('numpy')
+    """
+    return ToDevice(device)(x)

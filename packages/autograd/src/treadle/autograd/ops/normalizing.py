@@ -1,0 +1,88 @@
+"""Softmax and its like: shifted by the maximum, so that nothing overflows."""
+
+from typing import Any
+
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.ops._common import Axis, Shape, axes_of, reduced_shape, result_of_row
+from treadle.autograd.ops.reductions import ReduceOp
+from treadle.ndarray import DType
+
+__all__ = ["LogSoftmax", "LogSumExp", "Softmax"]
+
+
+class Softmax(Op):
+    """exp(x) / sum(exp(x)) along ``axis``."""
+
+    def __init__(self, axis: int = -1) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        y = xp.softmax(arrays[0], axis=self.axis)
+        return y, (y,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (y,) = node.saved
+        return y * (grad - xp.sum(grad * y, axis=self.axis, keepdims=True))
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        axes_of(self.axis, len(shapes[0]), self)
+        return shapes[0], result_of_row("exp", dtypes[0])
+
+
+class LogSoftmax(Softmax):
+    """log(softmax(x)) along ``axis``, as x - max - log(sum(exp(x - max)))."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        y = xp.log_softmax(arrays[0], axis=self.axis)
+        return y, (y,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (y,) = node.saved
+        return grad - xp.exp(y) * xp.sum(grad, axis=self.axis, keepdims=True)
+
+
+class LogSumExp(ReduceOp):
+    """log(sum(exp(x))) over ``axis``; the gradient is the softmax, and 0 where all elements are -inf."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        y = xp.logsumexp(x, axis=self.axis, keepdims=self.keepdims)
+        return y, (x, y)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        x, y = node.saved
+        total = self.spread(xp, xp.where(xp.isfinite(y), y, 0.0), x.shape)
+        return self.spread(xp, grad, x.shape) * xp.exp(x - total)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("exp", dtypes[0])
+
+
+def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) along axis.
+
+    >>> import treadle.autograd as ag
+    >>> ag.softmax(ag.Tensor([0.0, 0.0])).tolist()
+    [0.5, 0.5]
+    """
+    return Softmax(axis)(x)
+
+
+def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+    """log(softmax(x)) along axis, without overflow.
+
+    >>> import treadle.autograd as ag
+    >>> ag.log_softmax(ag.Tensor([1000.0, 0.0])).tolist()
+    [0.0, -1000.0]
+    """
+    return LogSoftmax(axis)(x)
+
+
+def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over axis, without overflow.
+
+    >>> import treadle.autograd as ag
+    >>> ag.logsumexp(ag.Tensor([1000.0])).item()
+    1000.0
+    """
+    return LogSumExp(axis, keepdims)(x)

@@ -1,0 +1,137 @@
+"""Numerical gradients and the checks built on them: they must be right, and must notice what is wrong."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle.autograd as ag
+import treadle.ndarray as nd
+
+
+def test_numerical_gradient_agrees_to_1e_minus_8(device: str) -> None:
+    x = ag.Tensor(np.linspace(-1.0, 1.0, 12).reshape(3, 4), requires_grad=True, device=device)
+
+    def function(x: ag.Tensor) -> ag.Tensor:
+        return (ag.sin(x) * ag.exp(x) + x**3).sum()
+
+    function(x).backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(ag.numerical_gradient(function, x).numpy(), x.grad.numpy(), atol=1e-8, rtol=0)
+
+
+def test_a_known_derivative() -> None:
+    x = ag.Tensor(0.5, dtype="float64", requires_grad=True)
+    value = ag.sin(ag.exp(2 * x))
+    value.backward()
+    assert x.grad is not None
+    assert x.grad.item() == pytest.approx(-4.9567, abs=5e-5)
+    assert ag.numerical_gradient(lambda x: ag.sin(ag.exp(2 * x)), x).item() == pytest.approx(x.grad.item(), abs=1e-7)
+
+
+def test_float32_is_computed_in_float64_and_put_back() -> None:
+    x = ag.Tensor([1.0, 2.0, 3.0])
+    held = x.data
+    gradient = ag.numerical_gradient(lambda x: (x * x * x).sum(), x)
+    assert gradient.dtype is nd.float64
+    np.testing.assert_allclose(gradient.numpy(), [3.0, 12.0, 27.0], atol=1e-8)
+    assert x.data is held and x.data.version == 0 and x.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_every_element_counts() -> None:
+    x = ag.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    weights = ag.Tensor([[1.0, 0.0], [0.0, -2.0]])
+    np.testing.assert_allclose(
+        ag.numerical_gradient(lambda x: (x * weights).sum(), x).numpy(), weights.numpy(), atol=1e-9
+    )
+
+
+def test_a_function_may_refer_to_the_tensor() -> None:
+    w, x = ag.Tensor([1.0, 2.0], requires_grad=True), ag.Tensor([3.0, 4.0])
+    np.testing.assert_allclose(ag.numerical_gradient(lambda _: (w * x).sum(), w).numpy(), [3.0, 4.0], atol=1e-8)
+
+
+def test_values_are_put_back_when_the_function_fails() -> None:
+    x = ag.Tensor([1.0, 2.0])
+    held = x.data
+
+    def fail(x: ag.Tensor) -> ag.Tensor:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        ag.numerical_gradient(fail, x)
+    assert x.data is held and x.tolist() == [1.0, 2.0]
+
+
+def test_refusals() -> None:
+    x = ag.Tensor([1.0, 2.0])
+    with pytest.raises(nd.ShapeError, match=r"shape \(2,\); it must be a scalar"):
+        ag.numerical_gradient(lambda x: x * 2, x)
+    with pytest.raises(nd.DTypeError, match="int64"):
+        ag.numerical_gradient(lambda x: x.sum(), ag.Tensor([1]))
+    with pytest.raises(nd.DTypeError, match="wrap it"):
+        ag.numerical_gradient(lambda x: x.sum(), [1.0])  # type: ignore[arg-type]
+    with pytest.raises(ag.GradientError, match="no input requires grad"):
+        ag.gradcheck(lambda x: x, x)
+    with pytest.raises(ag.GradientError, match="graph broken"):
+        ag.gradcheck(lambda x: x.detach(), ag.Tensor([1.0], requires_grad=True))
+
+
+class Wrong(ag.Op):
+    """x * x with a gradient that is wrong at one element only."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return arrays[0] * arrays[0], (arrays[0],)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (x,) = node.saved
+        flaw = nd.zeros_like(x if xp is nd else x.data)
+        flaw[1, 1] = 0.01
+        return grad * (x * 2.0 + (flaw if xp is nd else ag.Tensor(flaw)))
+
+
+def test_one_wrong_element_is_found_and_named() -> None:
+    x = ag.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with pytest.raises(ag.GradientCheckError, match=r"input 0 at \(1, 1\): the rules give .*, the central difference"):
+        ag.gradcheck(Wrong(), x)
+
+
+class Detached(ag.Op):
+    """x * x whose gradient is right, and forgets how it depends on x."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return arrays[0] * arrays[0], (arrays[0] * 2.0,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return grad * node.saved[0]
+
+
+def test_wrong_second_derivative_is_found() -> None:
+    x = ag.Tensor([1.0, 2.0], requires_grad=True)
+    assert ag.gradcheck(Detached(), x)
+    with pytest.raises(ag.GradientCheckError, match="input 0"):
+        ag.gradgradcheck(Detached(), x)
+
+
+def test_nan_is_no_agreement() -> None:
+    with pytest.raises(ag.GradientCheckError):
+        ag.gradcheck(lambda x: x * math.nan, ag.Tensor([1.0], requires_grad=True))
+
+
+def test_writing_into_an_input_is_noticed() -> None:
+    def write(x: ag.Tensor) -> ag.Tensor:
+        y = x * 1.0
+        x.data[0] = x.data[0].item()
+        return y
+
+    with pytest.raises(ag.GradientError, match="writes into an input"):
+        ag.gradcheck(write, ag.Tensor([1.0], requires_grad=True))
+
+
+def test_several_inputs_and_outputs() -> None:
+    a = ag.Tensor([1.0, 2.0], requires_grad=True)
+    b = ag.Tensor([[3.0], [4.0]], requires_grad=True)
+    index = ag.Tensor([0, 1, 1])
+    assert ag.gradcheck(lambda a, b, index: (a * b, ag.sin(a)[index], index), (a, b, index))
+    assert ag.gradgradcheck(lambda a, b: (a * b, ag.sin(a)), (a, b))

@@ -1,0 +1,121 @@
+"""The graph as a thing to look at: order, table, picture, reachability."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+import treadle.autograd as ag
+
+
+def _network() -> tuple[ag.Tensor, dict[str, ag.Tensor], ag.Tensor]:
+    x = ag.ones((5, 4))
+    weights = {
+        "0.weight": ag.ones((3, 4)).requires_grad_(),
+        "0.bias": ag.zeros(3).requires_grad_(),
+        "2.weight": ag.ones((2, 3)).requires_grad_(),
+        "2.bias": ag.zeros(2).requires_grad_(),
+    }
+    hidden = ag.relu(ag.linear(x, weights["0.weight"], weights["0.bias"]))
+    logits = ag.linear(hidden, weights["2.weight"], weights["2.bias"])
+    return ag.cross_entropy(logits, ag.zeros(5, dtype="int64")), weights, x
+
+
+def test_topological_order_and_lookup() -> None:
+    loss, weights, x = _network()
+    graph = ag.Graph.of(loss, names=weights)
+    assert len(graph) == 10
+    for node in graph:
+        assert all(number < node.number for number in node.inputs)
+        assert [graph.nodes[number].tensor for number in node.inputs] == list(node.tensor.inputs) or node.inputs
+    assert weights["0.weight"] in graph and x in graph and loss in graph and ag.ones(1) not in graph
+    assert graph[weights["0.bias"]].label == "0.bias"
+    assert graph[loss].label == "CrossEntropy()" and graph[loss].kind == "op"
+    assert graph[x].kind == "constant" and graph[weights["2.bias"]].kind == "parameter"
+    with pytest.raises(KeyError, match="not in this graph"):
+        graph[ag.ones(1)]
+    assert repr(graph) == "<Graph of 10 nodes, 6 of them leaves>"
+
+
+def test_table_shows_op_shape_dtype_and_the_users_line() -> None:
+    loss, weights, _ = _network()
+    lines = str(ag.Graph.of(loss, names=weights)).splitlines()
+    assert lines[0].split() == ["node", "inputs", "shape", "dtype", "grad", "built", "at"]
+    linear = next(line for line in lines if "Linear()" in line)
+    assert "(5, 3)" in linear and "float32" in linear and "test_graph.py:" in linear
+    assert 'hidden = ag.relu(ag.linear(x, weights["0.weight"], weights["0.bias"]))' in linear
+    assert any("0.weight" in line and "(3, 4)" in line for line in lines)
+
+
+def test_location_is_the_innermost_line_outside_of_treadle() -> None:
+    x = ag.Tensor([1.0], requires_grad=True)
+    y = ag.concat([x, x], axis=None)  # goes through a function of treadle
+    place = y.location
+    assert place is not None and place.file == __file__
+    assert place.function == "test_location_is_the_innermost_line_outside_of_treadle"
+    assert place.text.startswith("y = ag.concat(") and str(place) == f"{__file__}:{place.line}"
+    z = (
+        x
+        + ag.exp(
+            x
+        )
+    )  # fmt: skip
+    assert z.location is not None and z.inputs[1].location is not None
+    assert z.inputs[1].location.text.startswith("+ ag.exp(")
+    assert x.location is None
+
+
+def test_repeated_inputs_and_shared_nodes() -> None:
+    x = ag.Tensor([1.0], requires_grad=True)
+    y = x * x
+    graph = ag.Graph.of(y + y, y)
+    assert [node.inputs for node in graph] == [(), (0, 0), (1, 1)]
+    assert graph.outputs == (2, 1)
+
+
+def test_deep_graphs() -> None:
+    x = ag.Tensor([1.0], requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y + 1
+    assert len(ag.Graph.of(y)) == 20_001 and ag.reaches(x, y)
+
+
+def test_reaches() -> None:
+    loss, weights, x = _network()
+    assert all(ag.reaches(each, loss) for each in [*weights.values(), x, loss])
+    w = ag.Tensor([1.0], requires_grad=True)
+    assert not ag.reaches(w, loss)
+    assert not ag.reaches(w, w.detach() * 2) and ag.reaches(w, (w * 2).sum())
+
+
+def test_svg_is_a_well_formed_layered_picture(tmp_path: Path) -> None:
+    loss, weights, _ = _network()
+    path = tmp_path / "graph.svg"
+    text = ag.Graph.of(loss, names=weights).svg(path)
+    assert path.read_text(encoding="utf-8") == text
+    root = ElementTree.fromstring(text)
+    namespace = "{http://www.w3.org/2000/svg}"
+    words = [each.text for each in root.iter(f"{namespace}text")]
+    for label in ("0.weight", "2.bias", "Linear", "Relu", "CrossEntropy", "3 × 4", "scalar"):
+        assert label in words
+    edges = [each for each in root.iter(f"{namespace}path") if each.get("marker-end")]
+    assert len(edges) == 9
+    boxes = [
+        (float(each.get("x", 0)), float(each.get("y", 0)), float(each.get("width", 0)), float(each.get("height", 0)))
+        for group in root.iter(f"{namespace}g")
+        for each in group.iter(f"{namespace}rect")
+    ]
+    assert len(boxes) == 10
+    for number, (x, y, width, height) in enumerate(boxes):
+        assert x >= 0 and y >= 0 and x + width <= float(root.get("width", 0)) + 1
+        for other in boxes[number + 1 :]:  # no two overlap
+            apart_x = x + width <= other[0] or other[0] + other[2] <= x
+            apart_y = y + height <= other[1] or other[1] + other[3] <= y
+            assert apart_x or apart_y
+
+
+def test_svg_escapes_names() -> None:
+    x = ag.Tensor([1.0], requires_grad=True, name='a<b & "c"')
+    root = ElementTree.fromstring(ag.Graph.of(x * 2).svg())
+    assert any(each.text == 'a<b & "c"' for each in root.iter("{http://www.w3.org/2000/svg}text"))

@@ -1,0 +1,123 @@
+"""Ops of the user's own: what forward and backward must give, and what they are told."""
+
+from typing import Any
+
+import pytest
+
+import treadle.autograd as ag
+import treadle.ndarray as nd
+
+
+def _leaf(*values: float) -> ag.Tensor:
+    return ag.Tensor(list(values), requires_grad=True, dtype="float64")
+
+
+def _grad(x: ag.Tensor) -> list[float]:
+    assert x.grad is not None
+    result: list[float] = x.grad.tolist()
+    return result
+
+
+class Custom(ag.Op):
+    """Gives back whatever the test wants."""
+
+    def __init__(self, gradients: Any = None, result: Any = None) -> None:
+        self.gradients = gradients
+        self.result = result
+
+    def forward(self, xp: Any, *arrays: Any) -> Any:
+        return (arrays[0] * 1.0, ()) if self.result is None else self.result
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return self.gradients
+
+
+@pytest.mark.parametrize(
+    ("gradients", "message"),
+    [
+        ((nd.ones(2, dtype="float64"),), r"Custom\(.*\): backward gave 1 gradients for 2 inputs"),
+        (
+            (nd.ones(2, dtype="float64"), nd.ones(3, dtype="float64")),
+            r"gradient of input 1: expected NDArray of shape \(2,\), dtype float64, got shape \(3,\), dtype float64",
+        ),
+        (
+            (nd.ones(2, dtype="float32"), nd.ones(2, dtype="float64")),
+            r"gradient of input 0: expected NDArray of shape \(2,\), dtype float64, got shape \(2,\), dtype float32",
+        ),
+        ((None, nd.ones(2, dtype="float64")), r"gradient of input 0: .* got None"),
+        ((ag.ones(2, dtype="float64"), nd.ones(2, dtype="float64")), r"gradient of input 0: .* got Tensor"),
+        ((1.0, nd.ones(2, dtype="float64")), r"gradient of input 0: .* got float"),
+    ],
+)
+def test_results_of_rules_are_checked(gradients: Any, message: str) -> None:
+    x, y = _leaf(1.0, 2.0), _leaf(3.0, 4.0)
+    z = Custom(gradients)(x, y)
+    with pytest.raises(ag.OpContractError, match=message + r".*, built at .*test_engine\.py:\d+: z = Custom"):
+        z.backward()
+
+
+def test_list_and_bare_results_are_taken() -> None:
+    x, y = _leaf(1.0), _leaf(2.0)
+    Custom([nd.ones(1, dtype="float64"), nd.zeros(1, dtype="float64")])(x, y).backward()
+    Custom(nd.ones(1, dtype="float64"))(x).backward()
+    assert (_grad(x), _grad(y)) == ([2.0], [0.0])
+
+
+@pytest.mark.parametrize("result", [nd.ones(1), (1.0, ()), (nd.ones(1), (), 3), (nd.ones(1), [1])])
+def test_results_of_forward_are_checked(result: Any) -> None:
+    with pytest.raises(ag.OpContractError, match="Custom"):
+        Custom(result=result)(_leaf(1.0))
+
+
+def test_incomplete_ops_say_what_is_missing() -> None:
+    class Empty(ag.Op):
+        pass
+
+    for use, name in (
+        (lambda: Empty()(_leaf(1.0)), "forward"),
+        (lambda: Empty().backward(nd, None, None), "backward"),
+        (lambda: Empty().infer((), ()), "infer"),
+    ):
+        with pytest.raises(ag.OpContractError, match=f"Empty defines no {name}"):
+            use()
+
+
+def test_an_op_object_serves_many_calls() -> None:
+    op = ag.ops.Multiply()
+    a, b, c = _leaf(2.0), _leaf(3.0), _leaf(5.0)
+    op(op(a, b), c).backward()
+    assert (_grad(a), _grad(b), _grad(c)) == ([15.0], [10.0], [6.0])
+
+
+def test_rules_are_told_what_is_needed() -> None:
+    asked: list[tuple[bool, bool]] = []
+
+    class Product(ag.Op):
+        def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+            return arrays[0] * arrays[1], arrays
+
+        def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+            asked.append((node.needs_grad(0), node.needs_grad(1)))
+            x, y = node.saved
+            return grad * y if node.needs_grad(0) else None, grad * x if node.needs_grad(1) else None
+
+    x, c = _leaf(2.0), ag.Tensor([3.0], dtype="float64")
+    Product()(x, c).backward()
+    Product()(c, x).backward(create_graph=True)
+    assert asked == [(True, False), (False, True)]
+    assert _grad(x) == [6.0]
+    assert ag.gradgradcheck(Product(), (_leaf(2.0), _leaf(3.0)))
+
+
+def test_saved_plain_values_and_many_of_them() -> None:
+    class Scale(ag.Op):
+        def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+            (x,) = arrays
+            return x * x, (3, None, "text", x, *range(20))
+
+        def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+            three, nothing, text, x, *_rest = node.saved
+            assert (three, nothing, text) == (3, None, "text")
+            return grad * x * 2.0
+
+    assert ag.gradgradcheck(Scale(), _leaf(2.0, 3.0))

@@ -1,0 +1,369 @@
+/* Runs a grid: block by block, each thread of a block in a fibre.
+ *
+ * A fibre takes one thread after the other and runs it to its end; only a thread that must wait (at a barrier, at a
+ * warp intrinsic) keeps its fibre, and another fibre goes on with the threads that have not started. So kernels
+ * without barriers cost no switch at all. When every thread has finished or waits, whoever can go on is released:
+ * first warps whose lanes have all arrived at one intrinsic, else the block, if all its threads wait at one barrier.
+ * If nobody can, the kernel is wrong, and the launch fails with a description of who waits where. */
+#include "cuda_runtime.h"
+#include "fibre.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace emulation {
+
+/* Set by the runtime: the text of the next cudaErrorLaunchFailure. */
+extern std::string failure;
+
+namespace {
+
+constexpr int WARP = 32;
+constexpr size_t MAX_THREADS = 1024;
+constexpr size_t MAX_SHARED_BYTES = 48 << 10;
+constexpr size_t MAX_PARAMETER_BYTES = 4096;
+
+enum class State : uint8_t { unstarted, ready, at_barrier, at_collective, finished };
+
+struct Thread {
+    uint3 index;
+    State state;
+    Fibre *fibre;
+    const char *file;
+    int line;
+    /* The warp intrinsic that the thread waits in, and what it will return. */
+    Collective kind;
+    unsigned mask, operand;
+    int width;
+    uint64_t value, result;
+};
+
+struct SharedArray {
+    std::unique_ptr<char[]> memory;
+    size_t nbytes;
+};
+
+void (*thread_body)(void *);
+void *thread_context;
+bool last_first = false;
+
+std::vector<Thread> threads;
+size_t started;
+Thread *current;
+Fibre main_fibre;
+std::vector<std::unique_ptr<Fibre>> fibres;
+std::vector<Fibre *> spare;
+std::map<const void *, SharedArray> shared_arrays;
+SharedArray dynamic;
+size_t shared_bytes;
+
+/* The thread at a place of the schedule. */
+Thread &scheduled(size_t place) { return threads[last_first ? threads.size() - 1 - place : place]; }
+
+void resume(Thread &thread)
+{
+    current = &thread;
+    threadIdx = thread.index;
+    switch_fibre(main_fibre, *thread.fibre);
+}
+
+/* What every fibre does: threads, one after the other, then back to be spare. */
+void work()
+{
+    entered();
+    for (;;) {
+        Fibre *fibre = current->fibre;
+        while (started < threads.size()) {
+            current = &scheduled(started++);
+            current->fibre = fibre;
+            current->state = State::ready;
+            threadIdx = current->index;
+            thread_body(thread_context);
+            current->state = State::finished;
+            /* A thread that waited comes to its end when all have started: this fibre has nothing left to take. */
+        }
+        spare.push_back(current->fibre);
+        switch_fibre(*current->fibre, main_fibre);
+    }
+}
+
+Fibre *take_fibre()
+{
+    if (spare.empty()) {
+        fibres.push_back(std::make_unique<Fibre>());
+        prepare(*fibres.back(), work);
+        return fibres.back().get();
+    }
+    Fibre *fibre = spare.back();
+    spare.pop_back();
+    return fibre;
+}
+
+void wait(State state, const char *file, int line)
+{
+    Thread *self = current;
+    self->state = state;
+    self->file = file;
+    self->line = line;
+    switch_fibre(*self->fibre, main_fibre);
+}
+
+/* Lets every thread run that can. */
+void advance()
+{
+    while (started < threads.size()) {
+        Thread &first = scheduled(started);
+        first.fibre = take_fibre();
+        resume(first);
+    }
+    for (size_t place = 0; place < threads.size(); place++)
+        if (scheduled(place).state == State::ready)
+            resume(scheduled(place));
+}
+
+/* The lane that a shuffle reads; a lane that is out of range reads itself. */
+int source_lane(const Thread &thread, int lane)
+{
+    int segment = lane / thread.width * thread.width;
+    int operand = static_cast<int>(thread.operand);
+    int source = lane;
+    if (thread.kind == Collective::shuffle)
+        source = segment + operand % thread.width;
+    else if (thread.kind == Collective::shuffle_up)
+        source = lane - operand < segment ? lane : lane - operand;
+    else if (thread.kind == Collective::shuffle_down)
+        source = lane + operand >= segment + thread.width ? lane : lane + operand;
+    else
+        source = (lane ^ operand) >= segment + thread.width ? lane : lane ^ operand;
+    return source;
+}
+
+/* Whether lane may take part in what the first thread waits for. */
+bool together(const Thread &first, const Thread &thread)
+{
+    return thread.state == State::at_collective && thread.kind == first.kind && thread.mask == first.mask &&
+           thread.file == first.file && thread.line == first.line;
+}
+
+/* The value of what the lanes in present, which all wait in the same intrinsic, get from it. */
+void complete(Thread *warp, unsigned present)
+{
+    unsigned votes = 0;
+    for (int lane = 0; lane < WARP; lane++)
+        if (present >> lane & 1 && warp[lane].value)
+            votes |= 1u << lane;
+    for (int lane = 0; lane < WARP; lane++) {
+        if (!(present >> lane & 1))
+            continue;
+        Thread &thread = warp[lane];
+        if (thread.kind == Collective::ballot) {
+            thread.result = votes;
+        } else if (thread.kind == Collective::any) {
+            thread.result = votes != 0;
+        } else if (thread.kind == Collective::all) {
+            thread.result = votes == present;
+        } else if (thread.kind != Collective::sync) {
+            int source = source_lane(thread, lane);
+            /* What a lane that does not take part would give is undefined. */
+            thread.result = present >> source & 1 ? warp[source].value : ~uint64_t{0};
+        }
+        thread.state = State::ready;
+    }
+}
+
+bool release_warps()
+{
+    bool released = false;
+    for (size_t base = 0; base < threads.size(); base += WARP) {
+        Thread *warp = &threads[base];
+        int lanes = static_cast<int>(std::min<size_t>(WARP, threads.size() - base));
+        for (int lane = 0; lane < lanes; lane++) {
+            const Thread first = warp[lane];
+            if (first.state != State::at_collective || !(first.mask >> lane & 1))
+                continue;
+            unsigned present = 0;
+            bool all = true;
+            for (int other = 0; other < lanes; other++) {
+                if (!(first.mask >> other & 1) || warp[other].state == State::finished)
+                    continue;
+                all = all && together(first, warp[other]);
+                present |= 1u << other;
+            }
+            if (all) {
+                complete(warp, present);
+                released = true;
+            }
+        }
+    }
+    return released;
+}
+
+bool release_block()
+{
+    const Thread &first = threads.front();
+    for (const Thread &thread : threads)
+        if (thread.state != State::at_barrier || thread.file != first.file || thread.line != first.line)
+            return false;
+    for (Thread &thread : threads)
+        thread.state = State::ready;
+    return true;
+}
+
+std::string describe(const Thread &thread)
+{
+    char text[512];
+    const char *where = thread.state == State::at_barrier ? "waits at the barrier" : "waits in the warp intrinsic";
+    if (thread.state == State::finished)
+        snprintf(text, sizeof text, "thread (%u, %u, %u) has finished", thread.index.x, thread.index.y, thread.index.z);
+    else
+        snprintf(text, sizeof text, "thread (%u, %u, %u) %s of %s:%d", thread.index.x, thread.index.y, thread.index.z,
+                 where, thread.file, thread.line);
+    return text;
+}
+
+/* Names one waiting thread and one that is elsewhere. */
+void diagnose()
+{
+    const Thread *waiting = nullptr;
+    for (const Thread &thread : threads)
+        if (!waiting && thread.state != State::finished)
+            waiting = &thread;
+    char block[96];
+    snprintf(block, sizeof block, " in block (%u, %u, %u)", blockIdx.x, blockIdx.y, blockIdx.z);
+    failure = "divergent barrier: " + describe(*waiting);
+    for (const Thread &thread : threads) {
+        if (thread.state != waiting->state || thread.line != waiting->line || thread.file != waiting->file) {
+            failure += ", but " + describe(thread);
+            break;
+        }
+    }
+    failure += block;
+}
+
+bool run_block()
+{
+    started = 0;
+    for (Thread &thread : threads)
+        thread.state = State::unstarted;
+    for (auto &[declaration, array] : shared_arrays)
+        memset(array.memory.get(), 0xFF, array.nbytes);
+    if (dynamic.memory)
+        memset(dynamic.memory.get(), 0xFF, dynamic.nbytes);
+    for (;;) {
+        advance();
+        bool finished = true;
+        for (const Thread &thread : threads)
+            finished = finished && thread.state == State::finished;
+        if (finished)
+            return true;
+        if (!release_warps() && !release_block()) {
+            diagnose();
+            return false;
+        }
+        if (!failure.empty())
+            return false;
+    }
+}
+
+/* Threads that wait forever sit on fibres that cannot be used again as they are. */
+void drop_fibres()
+{
+    spare.clear();
+    for (auto &fibre : fibres) {
+        prepare(*fibre, work);
+        spare.push_back(fibre.get());
+    }
+}
+
+bool within_limits(const cudaLaunchConfig_t &config, size_t parameter_bytes)
+{
+    const dim3 &grid = config.gridDim, &block = config.blockDim;
+    size_t count = size_t{block.x} * block.y * block.z;
+    return count > 0 && count <= MAX_THREADS && block.z <= 64 && grid.x > 0 && grid.x <= 0x7FFFFFFFu && grid.y > 0 &&
+           grid.y <= 65535 && grid.z > 0 && grid.z <= 65535 && config.dynamicSmemBytes <= MAX_SHARED_BYTES &&
+           parameter_bytes <= MAX_PARAMETER_BYTES;
+}
+
+void lay_out_threads()
+{
+    threads.assign(size_t{blockDim.x} * blockDim.y * blockDim.z, Thread{});
+    size_t place = 0;
+    for (unsigned z = 0; z < blockDim.z; z++)
+        for (unsigned y = 0; y < blockDim.y; y++)
+            for (unsigned x = 0; x < blockDim.x; x++)
+                threads[place++].index = {x, y, z};
+}
+
+} // namespace
+
+void set_reversed(bool reversed) { last_first = reversed; }
+
+bool reversed() { return last_first; }
+
+void barrier(const char *file, int line) { wait(State::at_barrier, file, line); }
+
+uint64_t collective(Collective kind, unsigned mask, uint64_t value, unsigned operand, int width, const char *file,
+                    int line)
+{
+    Thread &self = *current;
+    self.kind = kind;
+    self.mask = mask;
+    self.value = value;
+    self.operand = operand;
+    self.width = width;
+    wait(State::at_collective, file, line);
+    return self.result;
+}
+
+void *shared_array(const void *declaration, size_t nbytes)
+{
+    SharedArray &array = shared_arrays[declaration];
+    if (!array.memory) {
+        array = {std::make_unique<char[]>(nbytes), nbytes};
+        memset(array.memory.get(), 0xFF, nbytes);
+        shared_bytes += nbytes;
+        if (shared_bytes > MAX_SHARED_BYTES)
+            failure = "a block has at most 49152 bytes of shared memory";
+    }
+    return array.memory.get();
+}
+
+void *dynamic_shared() { return dynamic.memory.get(); }
+
+cudaError_t run_grid(const cudaLaunchConfig_t &config, size_t parameter_bytes, void (*body)(void *), void *context)
+{
+    if (!within_limits(config, parameter_bytes))
+        return cudaErrorInvalidConfiguration;
+    thread_body = body;
+    thread_context = context;
+    gridDim = config.gridDim;
+    blockDim = config.blockDim;
+    shared_arrays.clear();
+    dynamic = {};
+    if (config.dynamicSmemBytes)
+        dynamic = {std::make_unique<char[]>(config.dynamicSmemBytes), config.dynamicSmemBytes};
+    shared_bytes = config.dynamicSmemBytes;
+    failure.clear();
+    lay_out_threads();
+    uint64_t plane = uint64_t{gridDim.x} * gridDim.y;
+    uint64_t blocks = plane * gridDim.z;
+    for (uint64_t place = 0; place < blocks; place++) {
+        uint64_t block = last_first ? blocks - 1 - place : place;
+        blockIdx = {static_cast<unsigned>(block % gridDim.x), static_cast<unsigned>(block % plane / gridDim.x),
+                    static_cast<unsigned>(block / plane)};
+        if (!run_block() || !failure.empty()) {
+            drop_fibres();
+            return cudaErrorLaunchFailure;
+        }
+    }
+    return cudaSuccess;
+}
+
+} // namespace emulation

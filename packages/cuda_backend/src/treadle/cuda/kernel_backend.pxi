@@ -1,0 +1,322 @@
+# The backend protocol over the kernels, the same source for both builds: _cuda.pyx includes it and is linked with what
+# nvcc made of kernels/*.cu, _emulated.pyx with what the C++ compiler made of them.
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+
+from treadle.cuda._api cimport *
+
+from treadle.ndarray.errors import BackendError, DeviceError
+
+
+cdef dict numbered(const char *const *names, int count):
+    return {names[number].decode(): number for number in range(count)}
+
+
+cdef dict UNARY = numbered(td_cuda_unary_names, TD_UNARY_COUNT)
+cdef dict BINARY = numbered(td_cuda_binary_names, TD_BINARY_COUNT)
+cdef dict TERNARY = numbered(td_cuda_ternary_names, TD_TERNARY_COUNT)
+cdef dict REDUCE = numbered(td_cuda_reduce_names, TD_REDUCE_COUNT)
+cdef dict DRAWS = {
+    "bits": TD_DRAW_bits, "uniform": TD_DRAW_uniform, "normal": TD_DRAW_normal, "integers": TD_DRAW_integers,
+    "bernoulli": TD_DRAW_bernoulli,
+}
+
+
+cdef int check(int status, str op) except -1:
+    if status == TD_OK:
+        return 0
+    text = f"{op}: {td_cuda_error().decode()}"
+    raise MemoryError(text) if status == TD_NO_MEMORY else BackendError(text)
+
+
+cdef int read_view(object array, td_view *view) except -1:
+    cdef int axis
+    view.data = <char *><uintptr_t>array.data_pointer
+    view.dtype = array.dtype.id
+    shape, strides = array.shape, array.strides
+    view.ndim = <int>len(shape)
+    for axis in range(view.ndim):
+        view.shape[axis] = shape[axis]
+        view.strides[axis] = strides[axis]
+    return 0
+
+
+cdef int number_of(dict ops, str op) except -1:
+    number = ops.get(op)
+    if number is None:
+        raise BackendError(f"{op}: there is no kernel of this name")
+    return number
+
+
+cdef int read_indices(tuple indices, td_view *views) except -1:
+    cdef int at
+    for at in range(<int>len(indices)):
+        read_view(indices[at], &views[at])
+    return <int>len(indices)
+
+
+cdef class Memory:
+    """Memory of a device, given back when the object is released."""
+
+    cdef readonly uintptr_t pointer
+    cdef readonly int64_t nbytes
+    cdef readonly int device
+
+    def __cinit__(self, int64_t nbytes, int device):
+        cdef void *memory = NULL
+        self.pointer = 0
+        check(td_cuda_allocate(device, nbytes, &memory), f"allocation of {nbytes} bytes")
+        self.pointer = <uintptr_t>memory
+        self.nbytes = nbytes
+        self.device = device
+
+    def __dealloc__(self):
+        if self.pointer:
+            td_cuda_release(self.device, <void *>self.pointer, self.nbytes)
+
+
+cdef class KernelBackend:
+    """treadle.ndarray.backend.Backend, and the fused methods, by the kernels. ``absence`` ends the error of a machine
+    without a device."""
+
+    cdef readonly str name
+    cdef str absence
+    cdef int count
+
+    def __init__(self, str name, str absence):
+        self.name = name
+        self.absence = absence
+        self.count = 0
+
+    def device_count(self):
+        cdef int count = 0
+        if td_cuda_device_count(&count) != TD_OK:
+            raise BackendError(f"{self.name}: no GPU was found: {td_cuda_error().decode()}. {self.absence}")
+        self.count = count
+        return count
+
+    cdef int use(self, object array) except -1:
+        check(td_cuda_use(array.device.index), self.name)
+        return 0
+
+    # memory --------------------------------------------------------------------------------------------------------
+    cdef int check_index(self, int index) except -1:
+        if index < 0 or index >= (self.count or self.device_count()):
+            raise DeviceError(f"{self.name}:{index}: there are {self.count} devices of type {self.name}")
+        return 0
+
+    def allocate(self, int64_t nbytes, int index):
+        self.check_index(index)
+        return Memory(nbytes, index)
+
+    def memory_statistics(self, int index):
+        self.check_index(index)
+        return dict(td_cuda_memory(index))
+
+    def empty_cache(self, int index):
+        self.check_index(index)
+        check(td_cuda_empty_cache(index), "empty_cache")
+
+    def synchronize(self, int index):
+        cdef int status
+        check(td_cuda_use(index), self.name)
+        with nogil:
+            status = td_cuda_synchronize()
+        check(status, "synchronize")
+
+    def limit_blocks(self, int64_t blocks):
+        td_cuda_limit_blocks(blocks)
+
+    # movement ------------------------------------------------------------------------------------------------------
+    def from_host(self, source, out):
+        self.use(out)
+        self.copy_bytes(source, out, TD_TO_DEVICE)
+
+    def to_host(self, source, out):
+        self.use(source)
+        self.copy_bytes(source, out, TD_TO_HOST)
+
+    cdef int copy_bytes(self, source, out, int direction) except -1:
+        cdef void *to = <void *><uintptr_t>out.data_pointer
+        cdef void *data = <void *><uintptr_t>source.data_pointer
+        cdef int64_t nbytes = out.nbytes
+        cdef int status
+        with nogil:
+            status = td_cuda_copy_bytes(to, data, nbytes, direction)
+        return check(status, "copy from the host" if direction == TD_TO_DEVICE else "copy to the host")
+
+    def copy(self, source, out):
+        cdef td_view views[2]
+        self.use(out)
+        read_view(source, &views[0])
+        read_view(out, &views[1])
+        check(td_cuda_copy(&views[0], &views[1]), "copy")
+
+    def fill(self, out, value):
+        cdef td_view view
+        cdef bint floating = out.dtype.kind == "f"
+        self.use(out)
+        read_view(out, &view)
+        check(td_cuda_fill(&view, value if floating else 0.0, 0 if floating else whole(value)), "fill")
+
+    def arange(self, out, start, step):
+        cdef td_view view
+        self.use(out)
+        read_view(out, &view)
+        if out.dtype.kind == "f":
+            check(td_cuda_arange(&view, start, step, 0, 0), "arange")
+        else:
+            check(td_cuda_arange(&view, 0.0, 0.0, whole(start), whole(step)), "arange")
+
+    # arithmetic ----------------------------------------------------------------------------------------------------
+    def unary(self, str op, x, out):
+        cdef td_view views[2]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        check(td_cuda_unary(number_of(UNARY, op), &views[0], &views[1]), op)
+
+    def binary(self, str op, x, y, out):
+        cdef td_view views[3]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(y, &views[1])
+        read_view(out, &views[2])
+        check(td_cuda_binary(number_of(BINARY, op), &views[0], &views[1], &views[2]), op)
+
+    def ternary(self, str op, x, y, z, out):
+        cdef td_view views[4]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(y, &views[1])
+        read_view(z, &views[2])
+        read_view(out, &views[3])
+        check(td_cuda_ternary(number_of(TERNARY, op), &views[0], &views[1], &views[2], &views[3]), op)
+
+    def reduce(self, str op, x, tuple axes, out):
+        cdef td_view views[2]
+        cdef uint32_t bits = 0
+        cdef int axis
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        for axis in axes:
+            bits |= <uint32_t>1 << axis
+        check(td_cuda_reduce(number_of(REDUCE, op), &views[0], bits, &views[1]), op)
+
+    def arg_reduce(self, str op, x, int axis, out):
+        cdef td_view views[2]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        check(td_cuda_arg_reduce(TD_ARG_max if op == "argmax" else TD_ARG_min, &views[0], axis, &views[1]), op)
+
+    def scan(self, str op, x, int axis, out):
+        cdef td_view views[2]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        check(td_cuda_scan(TD_SCAN_sum if op == "cumsum" else TD_SCAN_prod, &views[0], axis, &views[1]), op)
+
+    def matmul(self, x, y, out):
+        cdef td_view views[3]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(y, &views[1])
+        read_view(out, &views[2])
+        check(td_cuda_matmul(&views[0], &views[1], &views[2]), "matmul")
+
+    # indexing ------------------------------------------------------------------------------------------------------
+    def gather(self, x, tuple indices, out):
+        cdef td_view views[2]
+        cdef td_view index_views[32]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        check(td_cuda_gather(&views[0], index_views, read_indices(indices, index_views), &views[1]), "gather")
+
+    def scatter(self, out, tuple indices, values, bint accumulate):
+        cdef td_view views[2]
+        cdef td_view index_views[32]
+        self.use(out)
+        read_view(out, &views[0])
+        read_view(values, &views[1])
+        check(td_cuda_scatter(&views[0], index_views, read_indices(indices, index_views), &views[1], accumulate),
+              "scatter")
+
+    def nonzero(self, x):
+        from treadle.ndarray import empty
+        cdef td_view view, out_view
+        cdef int64_t found = 0
+        cdef Memory space
+        self.use(x)
+        read_view(x, &view)
+        space = Memory(td_cuda_nonzero_space(&view), x.device.index)
+        check(td_cuda_nonzero_count(&view, <void *>space.pointer, &found), "nonzero")
+        out = empty((found, x.ndim), dtype="int64", device=x.device)
+        read_view(out, &out_view)
+        check(td_cuda_nonzero_write(&view, <const void *>space.pointer, &out_view), "nonzero")
+        return out
+
+    # random numbers ------------------------------------------------------------------------------------------------
+    def random(self, str kind, uint64_t key, uint64_t counter, tuple parameters, out):
+        cdef td_view view
+        cdef td_cuda_draw draw
+        self.use(out)
+        read_view(out, &view)
+        draw.kind, draw.key, draw.counter = number_of(DRAWS, kind), key, counter
+        draw.first = draw.second = 0.0
+        draw.low = 0
+        draw.span = 0
+        if kind == "uniform" or kind == "normal":
+            draw.first, draw.second = parameters
+        elif kind == "integers":
+            draw.low, draw.span = parameters
+        elif kind == "bernoulli":
+            draw.span = parameters[0]
+        check(td_cuda_random(&draw, &view), f"random {kind}")
+
+    # fused ---------------------------------------------------------------------------------------------------------
+    def softmax(self, x, int axis, out):
+        self.normalise(x, axis, out, False)
+
+    def log_softmax(self, x, int axis, out):
+        self.normalise(x, axis, out, True)
+
+    cdef int normalise(self, x, int axis, out, bint logarithm) except -1:
+        cdef td_view views[2]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        return check(td_cuda_softmax(&views[0], axis, &views[1], logarithm), "log_softmax" if logarithm else "softmax")
+
+    def adam_step(self, parameter, gradient, first, second, tuple hyper):
+        cdef td_view views[4]
+        cdef td_adam_settings settings
+        self.use(parameter)
+        read_view(parameter, &views[0])
+        read_view(gradient, &views[1])
+        read_view(first, &views[2])
+        read_view(second, &views[3])
+        (settings.lr, settings.beta1, settings.beta2, settings.eps, settings.weight_decay, settings.decoupled,
+         settings.correction1, settings.correction2, settings.sign) = hyper
+        check(td_cuda_adam_step(&views[0], &views[1], &views[2], &views[3], &settings), "adam_step")
+
+    def sgd_step(self, parameter, gradient, momentum_buffer, tuple hyper):
+        cdef td_view views[3]
+        cdef const td_view *momentum = NULL
+        cdef td_sgd_settings settings
+        self.use(parameter)
+        read_view(parameter, &views[0])
+        read_view(gradient, &views[1])
+        if momentum_buffer is not None:
+            read_view(momentum_buffer, &views[2])
+            momentum = &views[2]
+        (settings.lr, settings.momentum, settings.dampening, settings.weight_decay, settings.nesterov,
+         settings.first_step, settings.sign) = hyper
+        check(td_cuda_sgd_step(&views[0], &views[1], momentum, &settings), "sgd_step")
+
+
+cdef int64_t whole(object value):
+    """The 64 bits of an integer of either sign."""
+    return <int64_t><uint64_t>(int(value) & 0xFFFFFFFFFFFFFFFF)

@@ -1,0 +1,79 @@
+/* How a block of BLOCK threads is laid over lines of elements that it folds: lanes threads share a line, and
+ * BLOCK / lanes lines are done at once. Threads with neighbouring numbers are lanes of one line where the elements of a
+ * line lie side by side in memory (along), and neighbouring lines where those do. */
+#ifndef TREADLE_CUDA_LANES_H
+#define TREADLE_CUDA_LANES_H
+
+#include "layout.h"
+
+namespace td {
+
+struct Lanes {
+    int32_t lanes; /* a power of 2 */
+    int32_t lines;
+    int32_t along;
+};
+
+inline Lanes lay_lanes(int64_t line_length, bool along)
+{
+    int lanes = 1;
+    int most = along ? BLOCK : BLOCK / 32;
+    while (lanes < most && lanes < line_length)
+        lanes *= 2;
+    return {lanes, BLOCK / lanes, along};
+}
+
+TD_DEVICE int lane_of(const Lanes &plan)
+{
+    int thread = static_cast<int>(threadIdx.x);
+    return plan.along ? thread % plan.lanes : thread / plan.lines;
+}
+
+TD_DEVICE int line_of(const Lanes &plan)
+{
+    int thread = static_cast<int>(threadIdx.x);
+    return plan.along ? thread / plan.lanes : thread % plan.lines;
+}
+
+/* Folds the values of the lanes of each line, by halves; lane 0 gets the result. parts is shared and of BLOCK
+ * values; all threads of the block must call this, and afterwards parts is free for other use. */
+template <class Value, class Merge>
+TD_DEVICE Value fold_lanes(const Lanes &plan, Value *parts, Value value, Merge merge)
+{
+    const int lane = lane_of(plan), line = line_of(plan);
+    parts[lane * plan.lines + line] = value;
+    for (int half = plan.lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane < half) {
+            value = merge(value, parts[(lane + half) * plan.lines + line]);
+            parts[lane * plan.lines + line] = value;
+        }
+    }
+    __syncthreads();
+    return value;
+}
+
+/* The same, but every lane of a line gets the result. */
+template <class Value, class Merge>
+TD_DEVICE Value fold_for_all_lanes(const Lanes &plan, Value *parts, Value value, Merge merge)
+{
+    value = fold_lanes(plan, parts, value, merge);
+    if (lane_of(plan) == 0)
+        parts[line_of(plan)] = value;
+    __syncthreads();
+    value = parts[line_of(plan)];
+    __syncthreads();
+    return value;
+}
+
+/* The lines of x and out along one axis: the walk's places are where lines begin. */
+inline Walk<2> plan_lines(const td_view *x, int axis, const td_view *out)
+{
+    td_view starts = *x, out_starts = *out;
+    starts.shape[axis] = out_starts.shape[axis] = 1;
+    return plan<2>({&starts, &out_starts});
+}
+
+} // namespace td
+
+#endif

@@ -1,0 +1,104 @@
+/* Devices, errors and copies. */
+#include "runtime.h"
+
+#include <cstdio>
+#include <string>
+
+namespace td {
+
+namespace {
+
+thread_local std::string message;
+thread_local int active_device = 0;
+int64_t block_limit = 1 << 20;
+
+std::string name_and_text(cudaError_t error)
+{
+    return std::string(cudaGetErrorString(error)) + " (" + cudaGetErrorName(error) + ")";
+}
+
+} // namespace
+
+int current_device() { return active_device; }
+
+int64_t max_blocks() { return block_limit; }
+
+int fail(cudaError_t error, const char *what)
+{
+    message = std::string(what) + ": " + name_and_text(error);
+    cudaGetLastError(); /* an error that is not for good must not show up in a later call */
+    return error == cudaErrorMemoryAllocation ? TD_NO_MEMORY : TD_FAILED;
+}
+
+int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads)
+{
+    char shape[160];
+    snprintf(shape, sizeof shape, " on a grid of (%u, %u, %u) blocks of (%u, %u, %u) threads", blocks.x, blocks.y,
+             blocks.z, threads.x, threads.y, threads.z);
+    return fail(error, (std::string("kernel ") + kernel + shape).c_str());
+}
+
+int no_kernel(const char *family, int op, int dtype)
+{
+    message = std::string("there is no ") + family + " kernel number " + std::to_string(op) + " for dtype number " +
+              std::to_string(dtype);
+    return TD_NO_KERNEL;
+}
+
+Scratch::~Scratch()
+{
+    if (memory_)
+        td_cuda_release(device_, memory_, nbytes_);
+}
+
+int Scratch::reserve(int64_t nbytes)
+{
+    device_ = current_device();
+    nbytes_ = nbytes;
+    return td_cuda_allocate(device_, nbytes, &memory_);
+}
+
+} // namespace td
+
+#define TD_NAME(op, ...) #op,
+const char *const td_cuda_unary_names[TD_UNARY_COUNT] = {TD_UNARY_OPS(TD_NAME, TD_NOTHING)};
+const char *const td_cuda_binary_names[TD_BINARY_COUNT] = {TD_BINARY_OPS(TD_NAME, TD_NOTHING)};
+const char *const td_cuda_ternary_names[TD_TERNARY_COUNT] = {TD_TERNARY_OPS(TD_NAME, TD_NOTHING)};
+const char *const td_cuda_reduce_names[TD_REDUCE_COUNT] = {TD_REDUCE_OPS(TD_NAME, TD_NOTHING) "mean"};
+
+const char *td_cuda_error(void) { return td::message.c_str(); }
+
+int td_cuda_device_count(int *count)
+{
+    *count = 0;
+    cudaError_t error = cudaGetDeviceCount(count);
+    if (error == cudaSuccess && *count > 0)
+        return TD_OK;
+    td::message = error == cudaSuccess ? "the driver lists no device" : td::name_and_text(error);
+    cudaGetLastError();
+    return TD_FAILED;
+}
+
+int td_cuda_use(int device)
+{
+    TD_CHECK(cudaSetDevice(device));
+    td::active_device = device;
+    return TD_OK;
+}
+
+void td_cuda_limit_blocks(int64_t blocks) { td::block_limit = blocks > 0 ? blocks : 1 << 20; }
+
+int td_cuda_synchronize(void)
+{
+    TD_CHECK(cudaDeviceSynchronize());
+    return TD_OK;
+}
+
+int td_cuda_copy_bytes(void *to, const void *from, int64_t nbytes, int direction)
+{
+    cudaMemcpyKind kind = direction == TD_TO_DEVICE ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    TD_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(nbytes), kind, td::stream()));
+    /* Waiting here too when the device is the target: the host's memory is free to change as soon as this returns. */
+    TD_CHECK(cudaStreamSynchronize(td::stream()));
+    return TD_OK;
+}

@@ -1,0 +1,121 @@
+/* What all kernel files share on the host side: errors, launches, scratch memory. */
+#ifndef TREADLE_CUDA_RUNTIME_H
+#define TREADLE_CUDA_RUNTIME_H
+
+#include <cuda_runtime.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "api.h"
+
+#define TD_DEVICE __device__ __forceinline__
+
+#ifdef TREADLE_EMULATION
+#define TD_UNROLL _Pragma("GCC unroll 16")
+/* An array of shared memory: TD_SHARED(float, tile, [16][17]). */
+#define TD_SHARED(type, name, extents) \
+    typedef type name##_array extents; \
+    static const char name##_declaration = 0; \
+    void *name##_memory = ::emulation::shared_array(&name##_declaration, sizeof(name##_array)); \
+    name##_array &name = *static_cast<name##_array *>(name##_memory)
+/* The shared memory whose size the launch names. */
+#define TD_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(::emulation::dynamic_shared())
+#else
+#define TD_UNROLL _Pragma("unroll")
+#define TD_SHARED(type, name, extents) __shared__ type name extents
+#define TD_DYNAMIC_SHARED(type, name) \
+    extern __shared__ __align__(16) unsigned char td_dynamic_shared[]; \
+    type *name = reinterpret_cast<type *>(td_dynamic_shared)
+#endif
+
+namespace td {
+
+/* Threads of a block, for every kernel that has no reason for another number. */
+constexpr int BLOCK = 256;
+
+/* Blocks of a grid at most, for kernels that loop: enough to fill any device many times over. */
+int64_t max_blocks();
+
+/* The stream that work is put on: the default stream of the device. */
+inline cudaStream_t stream() { return nullptr; }
+
+/* The device that td_cuda_use named last. */
+int current_device();
+
+/* Note the failure's text and return its status. */
+int fail(cudaError_t error, const char *what);
+int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads);
+int no_kernel(const char *family, int op, int dtype);
+
+inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+inline int64_t size_of(const td_view &view)
+{
+    int64_t size = 1;
+    for (int axis = 0; axis < view.ndim; axis++)
+        size *= view.shape[axis];
+    return size;
+}
+
+/* Bytes of an element. */
+inline int item_size(int dtype)
+{
+    switch (dtype) {
+#define TD_CASE(suffix, ctype, ...) \
+    case TD_##suffix: return sizeof(ctype);
+        TD_TYPES_ALL(TD_CASE, )
+#undef TD_CASE
+    default: return 0;
+    }
+}
+
+template <class... Parameters, class... Arguments>
+int launch(const char *name, void (*kernel)(Parameters...), dim3 blocks, dim3 threads, Arguments &&...arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.stream = stream();
+    cudaError_t error = cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+    return error == cudaSuccess ? TD_OK : fail_launch(error, name, blocks, threads);
+}
+
+/* Device memory for the time of one call. Work is in order on the stream, so the block may go back to the allocator as
+ * soon as the last kernel that uses it is launched. */
+class Scratch {
+public:
+    Scratch() = default;
+    Scratch(const Scratch &) = delete;
+    Scratch &operator=(const Scratch &) = delete;
+    ~Scratch();
+    int reserve(int64_t nbytes);
+    char *memory() const { return static_cast<char *>(memory_); }
+
+private:
+    void *memory_ = nullptr;
+    int64_t nbytes_ = 0;
+    int device_ = 0;
+};
+
+} // namespace td
+
+/* Leave the function with the status of a failed call. */
+#define TD_TRY(call) \
+    do { \
+        int td_status = (call); \
+        if (td_status != TD_OK) \
+            return td_status; \
+    } while (0)
+
+#define TD_CHECK(call) \
+    do { \
+        cudaError_t td_error = (call); \
+        if (td_error != cudaSuccess) \
+            return ::td::fail(td_error, #call); \
+    } while (0)
+
+/* The one way to start a kernel. The last arguments are the kernel's; the kernel's name goes into the error. */
+#define TD_LAUNCH(kernel, blocks, threads, ...) TD_TRY(::td::launch(#kernel, kernel, blocks, threads, __VA_ARGS__))
+
+#endif

@@ -1,0 +1,81 @@
+/* softmax and log_softmax along one axis, fused: the line's maximum, the sum of exp(x - maximum) in double, then the
+ * results. Equal to the composition x - max, exp, sum, divide (or subtract the logarithm), infinities and NaN
+ * included. */
+#include "lanes.h"
+
+namespace td {
+
+namespace {
+
+struct Normalising {
+    Walk<2> lines; /* x, out */
+    Lanes lanes;
+    int64_t stride, out_stride, length;
+};
+
+template <class T> struct Larger {
+    TD_DEVICE T operator()(T x, T y) const { return x >= y || x != x ? x : y; }
+};
+
+struct Plus {
+    TD_DEVICE double operator()(double x, double y) const { return x + y; }
+};
+
+template <class T, bool LOGARITHM> __global__ void softmax_kernel(const __grid_constant__ Normalising plan)
+{
+    TD_SHARED(T, tops, [BLOCK]);
+    TD_SHARED(double, sums, [BLOCK]);
+    const int lane = lane_of(plan.lanes), lanes = plan.lanes.lanes;
+    for (int64_t base = blockIdx.x * static_cast<int64_t>(plan.lanes.lines); base < plan.lines.size;
+         base += gridDim.x * static_cast<int64_t>(plan.lanes.lines)) {
+        const int64_t line = base + line_of(plan.lanes);
+        const int64_t length = line < plan.lines.size ? plan.length : 0;
+        int64_t offset[2] = {0, 0};
+        if (length)
+            locate(plan.lines, line, offset);
+        const char *x = plan.lines.data[0] + offset[0];
+        char *out = plan.lines.data[1] + offset[1];
+        T top = static_cast<T>(-INFINITY);
+        for (int64_t i = lane; i < length; i += lanes)
+            top = Larger<T>()(top, *reinterpret_cast<const T *>(x + i * plan.stride));
+        top = fold_for_all_lanes(plan.lanes, tops, top, Larger<T>());
+        double sum = 0.0;
+        for (int64_t i = lane; i < length; i += lanes)
+            sum += static_cast<double>(td_exp(*reinterpret_cast<const T *>(x + i * plan.stride) - top));
+        const T total = static_cast<T>(fold_for_all_lanes(plan.lanes, sums, sum, Plus()));
+        for (int64_t i = lane; i < length; i += lanes) {
+            const T shifted = *reinterpret_cast<const T *>(x + i * plan.stride) - top;
+            *reinterpret_cast<T *>(out + i * plan.out_stride) =
+                LOGARITHM ? shifted - td_log(total) : td_exp(shifted) / total;
+        }
+    }
+}
+
+template <class T, bool LOGARITHM> int softmax(const Normalising &plan)
+{
+    void (*kernel)(Normalising) = softmax_kernel<T, LOGARITHM>;
+    TD_LAUNCH(kernel, blocks_for(plan.lines.size, plan.lanes.lines), BLOCK, plan);
+    return TD_OK;
+}
+
+} // namespace
+
+} // namespace td
+
+int td_cuda_softmax(const td_view *x, int axis, const td_view *out, int logarithm)
+{
+    td::Normalising plan = {};
+    plan.lines = td::plan_lines(x, axis, out);
+    plan.stride = x->strides[axis];
+    plan.out_stride = out->strides[axis];
+    plan.length = x->shape[axis];
+    plan.lanes = td::lay_lanes(plan.length, plan.lines.size < 32 || td::magnitude(plan.stride) <=
+                                                                        td::shortest_stride(plan.lines, 0));
+    if (plan.lines.size == 0 || plan.length == 0)
+        return TD_OK;
+    switch (x->dtype) {
+    case TD_f32: return logarithm ? td::softmax<float, true>(plan) : td::softmax<float, false>(plan);
+    case TD_f64: return logarithm ? td::softmax<double, true>(plan) : td::softmax<double, false>(plan);
+    default: return td::no_kernel("softmax", logarithm, x->dtype);
+    }
+}

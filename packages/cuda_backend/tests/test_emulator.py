@@ -1,0 +1,157 @@
+"""The emulation against the published semantics of CUDA: what a kernel may rely on, and what must be refused.
+
+Source: CUDA C++ Programming Guide, "Synchronization Functions", "Warp Shuffle Functions", "Warp Vote Functions",
+"Atomic Functions", "Execution Configuration", and its table of technical specifications.
+"""
+
+import ctypes
+import os
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+
+HERE = Path(__file__).parent
+PACKAGE = HERE.parent / "src" / "treadle" / "cuda"
+
+
+@pytest.fixture(scope="module", params=["stack_switch", "ucontext"])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The kernels of emulator_kernels.cu, with either way to switch stacks."""
+    target = tmp_path_factory.mktemp("emulator") / "kernels.so"
+    compiler = os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0]
+    includes = [f"-I{path}" for path in (PACKAGE / "emulation", PACKAGE / "kernels", nd.get_include())]
+    options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
+    if request.param == "ucontext":
+        options.append("-DTREADLE_EMULATION_UCONTEXT")
+    sources = ["-x", "c++", str(HERE / "emulator_kernels.cu"), *map(str, sorted((PACKAGE / "emulation").glob("*.cpp")))]
+    subprocess.run([compiler, *options, *includes, *sources, "-o", str(target)], check=True)
+    loaded = ctypes.CDLL(str(target))
+    loaded.last_failure.restype = loaded.error_name.restype = ctypes.c_char_p
+    return loaded
+
+
+@pytest.fixture(params=[0, 1], ids=["forward", "reversed"])
+def kernels(request: pytest.FixtureRequest, library: ctypes.CDLL) -> Iterator[ctypes.CDLL]:
+    library.set_reversed(request.param)
+    yield library
+    library.set_reversed(0)
+
+
+def pointer(array: Any) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def test_every_thread_of_every_block_runs_once(kernels: ctypes.CDLL) -> None:
+    out = np.full(2 * 3 * 2 * 4 * 2 * 3, -1, np.int32)
+    assert kernels.number(pointer(out)) == 0
+    assert np.array_equal(out, np.arange(out.size))
+
+
+@pytest.mark.parametrize("grid", [(0, 1, 1, 1), (1, 65536, 1, 1), (1, 1, 1025, 1), (1, 1, 1, 65), (1, 1, 0, 1)])
+def test_launches_beyond_the_limits_are_refused(kernels: ctypes.CDLL, grid: tuple[int, ...]) -> None:
+    out = np.zeros(1, np.int32)
+    assert kernels.error_name(kernels.number_with(pointer(out), *grid)) == b"cudaErrorInvalidConfiguration"
+
+
+def test_parameters_beyond_4096_bytes_are_refused(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(1, np.int8)
+    assert kernels.error_name(kernels.large_parameter(pointer(out))) == b"cudaErrorInvalidConfiguration"
+
+
+@pytest.mark.parametrize("threads", [1, 31, 32, 33, 256])
+def test_a_barrier_makes_writes_to_shared_memory_visible(kernels: ctypes.CDLL, threads: int) -> None:
+    x, out = np.arange(threads, dtype=np.int32), np.zeros(threads, np.int32)
+    assert kernels.reverse(pointer(x), pointer(out), threads) == 0
+    assert np.array_equal(out, x[::-1])
+
+
+def test_a_missing_barrier_shows(kernels: ctypes.CDLL) -> None:
+    x, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    assert kernels.reverse_without_barrier(pointer(x), pointer(out), 64) == 0
+    assert not np.array_equal(out, x[::-1])
+
+
+def test_shared_memory_starts_poisoned_in_every_block(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(64, np.uint32)
+    assert kernels.unwritten(pointer(out)) == 0
+    assert (out == 0xFFFFFFFF).all()
+
+
+def test_dynamic_shared_memory(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(48, np.int32)
+    assert kernels.dynamic(pointer(out), 48, 48 * 4) == 0
+    assert np.array_equal(out, np.roll(np.arange(48) ** 2, -1))
+
+
+def test_more_shared_memory_than_a_block_has_is_refused(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(48, np.int32)
+    assert kernels.error_name(kernels.dynamic(pointer(out), 48, 49153)) == b"cudaErrorInvalidConfiguration"
+    assert kernels.error_name(kernels.too_much_shared(pointer(out))) == b"cudaErrorLaunchFailure"
+
+
+@pytest.mark.parametrize("name", ["divergent", "two_barriers", "early_exit", "missing_lane"])
+def test_divergence_is_detected_and_described(kernels: ctypes.CDLL, name: str) -> None:
+    out = np.zeros(64, np.int32)
+    assert kernels.error_name(kernels[name](pointer(out))) == b"cudaErrorLaunchFailure"
+    text = kernels.last_failure().decode()
+    assert text.startswith("divergent barrier: thread (")
+    assert "emulator_kernels.cu:" in text
+    assert text.endswith("in block (0, 0, 0)")
+
+
+def test_a_launch_after_a_failure_works(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(64, np.int32)
+    kernels.divergent(pointer(out))
+    x = np.arange(64, dtype=np.int32)
+    assert kernels.reverse(pointer(x), pointer(out), 64) == 0
+    assert np.array_equal(out, x[::-1])
+
+
+def test_shuffles(kernels: ctypes.CDLL) -> None:
+    out = np.zeros((4, 64), np.int32)
+    assert kernels.shuffles(pointer(out)) == 0
+    lane, value = np.arange(64) % 32, 100 + np.arange(64)
+    assert np.array_equal(out[0], np.repeat([103, 135], 32))
+    assert np.array_equal(out[1], np.where(lane < 2, value, value - 2))
+    assert np.array_equal(out[2], np.where(lane >= 30, value, value + 2))
+    assert np.array_equal(out[3], 100 + (np.arange(64) ^ 1))
+
+
+def test_a_sum_by_shuffles(kernels: ctypes.CDLL) -> None:
+    x, out = np.arange(32.0) / 8, np.zeros(1)
+    assert kernels.warp_sum(pointer(x), pointer(out)) == 0
+    assert out[0] == x.sum()
+
+
+def test_votes(kernels: ctypes.CDLL) -> None:
+    out = np.zeros((64, 3), np.uint32)
+    assert kernels.votes(pointer(out)) == 0
+    assert (out == [sum(1 << lane for lane in range(0, 32, 3)), 0, 1]).all()
+
+
+def test_a_mask_names_the_lanes_that_take_part(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(32, np.int32)
+    assert kernels.half_warp(pointer(out)) == 0
+    assert np.array_equal(out, [*(np.arange(16) ^ 8), *[-1] * 16])
+
+
+def test_atomics(kernels: ctypes.CDLL) -> None:
+    x = np.random.default_rng(0).integers(0, 10, 1000, dtype=np.int32)
+    counts, largest = np.zeros(10, np.int32), np.zeros(1, np.int32)
+    assert kernels.histogram(pointer(x), x.size, pointer(counts), pointer(largest)) == 0
+    assert np.array_equal(counts, np.bincount(x, minlength=10))
+    assert largest[0] == x.max()
+
+
+@pytest.mark.parametrize(("before", "after"), [(5, 9), (6, 6)])
+def test_compare_and_swap(kernels: ctypes.CDLL, before: int, after: int) -> None:
+    at, old = np.array([before], np.int32), np.zeros(1, np.int32)
+    assert kernels.swap(pointer(at), pointer(old)) == 0
+    assert (at[0], old[0]) == (after, before)

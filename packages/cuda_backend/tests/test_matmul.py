@@ -1,0 +1,94 @@
+"""The matrix product at the edges of its tiles, for every dtype, layout and batch."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treadle.ndarray as nd
+from comparison import assert_same
+from strategies import DTYPES
+
+SIZES = [
+    (1, 1, 1),
+    (1, 7, 1),
+    (32, 16, 32),
+    (33, 17, 31),
+    (31, 15, 33),
+    (64, 16, 64),
+    (65, 33, 70),
+    (1, 300, 5),
+    (5, 1, 200),
+]
+
+
+def integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Small whole numbers: products and sums are exact in every dtype."""
+    return generator.integers(0, 2 if dtype == "bool" else 4, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sizes(device: str, grid: int, size: tuple[int, int, int], dtype: str) -> None:
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (rows, inner), dtype), integers(generator, (inner, columns), dtype)
+    assert_same(nd.asarray(x, device=device) @ nd.asarray(y, device=device), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [(640, 20, 640), (1300, 9, 1300)])
+def test_larger_tiles(device: str, schedule: str, size: tuple[int, int, int], dtype: str) -> None:
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (rows, inner), dtype), integers(generator, (inner, columns), dtype)
+    assert_same(nd.asarray(x, device=device) @ nd.asarray(y, device=device), x @ y)
+
+
+@pytest.mark.parametrize("x_layout", ["plain", "transposed", "reversed", "stepped"])
+@pytest.mark.parametrize("y_layout", ["plain", "transposed", "reversed", "stepped"])
+def test_layouts(device: str, x_layout: str, y_layout: str) -> None:
+    views = {"plain": lambda a: a, "transposed": lambda a: a.T, "reversed": lambda a: a[::-1, ::-1],
+             "stepped": lambda a: a[::2, ::3]}  # fmt: skip
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (70, 70), "float32"), integers(generator, (70, 70), "float32")
+    left, right = views[x_layout], views[y_layout]
+    inner = min(left(x).shape[1], right(y).shape[0])
+    got = left(nd.asarray(x, device=device))[:, :inner] @ right(nd.asarray(y, device=device))[:inner]
+    assert_same(got, left(x)[:, :inner] @ right(y)[:inner])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_batches(data: st.DataObject) -> None:
+    sizes = st.integers(0, 6)
+    batch = data.draw(st.lists(st.integers(1, 3), max_size=3).map(tuple))
+    dropped = data.draw(st.integers(0, len(batch)))
+    rows, inner, columns = data.draw(sizes), data.draw(sizes), data.draw(sizes)
+    generator = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    x = integers(generator, (*(1 if data.draw(st.booleans()) else size for size in batch), rows, inner), "float64")
+    y = integers(generator, (*batch[dropped:], inner, columns), "float64")
+    assert_same(nd.asarray(x, device="cuda_emulated") @ nd.asarray(y, device="cuda_emulated"), x @ y)
+
+
+def test_rounding(device: str) -> None:
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(40, 784)).astype(np.float32), generator.normal(size=(784, 50)).astype(np.float32)
+    exact = x.astype(np.float64) @ y.astype(np.float64)
+    bound = np.abs(x).astype(np.float64) @ np.abs(y).astype(np.float64) * 784 * 2.0**-24
+    got = (nd.asarray(x, device=device) @ nd.asarray(y, device=device)).numpy()
+    assert (np.abs(got - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_empty_inner_axis_gives_zeros(device: str, dtype: str) -> None:
+    dirty = nd.full((2, 3, 4), 1, dtype=dtype, device=device)
+    del dirty
+    x, y = nd.ones((2, 3, 0), dtype=dtype, device=device), nd.ones((2, 0, 4), dtype=dtype, device=device)
+    assert_same(x @ y, np.zeros((2, 3, 4), dtype))
+
+
+def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
+    x, y = np.ones((20, 20), np.float32), np.ones((20, 20), np.float32)
+    x[3, 4], y[5, 6] = np.nan, np.inf
+    assert_same(nd.asarray(x, device=device) @ nd.asarray(y, device=device), x @ y)

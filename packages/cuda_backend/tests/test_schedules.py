@@ -1,0 +1,50 @@
+"""A kernel without races gives the same bits whichever thread and block runs first."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+from treadle.cuda import _emulated, emulated_backend
+
+
+def real(*shape: int) -> nd.NDArray:
+    return nd.asarray(np.random.default_rng(0).normal(size=shape).astype(np.float32), device="cuda_emulated")
+
+
+def whole(high: int, *shape: int) -> nd.NDArray:
+    return nd.asarray(np.random.default_rng(1).integers(0, high, shape), device="cuda_emulated")
+
+
+FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
+    "unary": lambda: nd.exp(real(70, 40).T),
+    "binary": lambda: real(70, 40) + real(40),
+    "ternary": lambda: nd.where(real(70, 40) > 0, real(70, 40), 0.0),
+    "copy": lambda: real(70, 40)[::-1].astype("float64"),
+    "reduce rows": lambda: nd.sum(real(70, 40), axis=1),
+    "reduce columns": lambda: nd.sum(real(700, 40), axis=0),
+    "reduce in parts": lambda: nd.sum(real(70000)),
+    "arg_reduce": lambda: nd.argmax(whole(3, 70000)),
+    "scan": lambda: nd.cumsum(real(3, 700), axis=1),
+    "matmul": lambda: real(70, 90) @ real(90, 40),
+    "gather": lambda: real(50, 3)[whole(50, 700)],
+    "accumulate": lambda: nd.scatter_add(whole(5, 50), whole(50, 700), whole(9, 700)),
+    "nonzero": lambda: nd.nonzero(whole(2, 70, 40))[1],
+    "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device="cuda_emulated"),
+    "softmax rows": lambda: nd.softmax(real(70, 40)),
+    "softmax columns": lambda: nd.softmax(real(70, 40), axis=0),
+}
+
+
+@pytest.mark.parametrize("blocks", [0, 2], ids=["any_grid", "small_grid"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_schedules_give_the_same_bits(family: str, blocks: int) -> None:
+    results = []
+    emulated_backend().limit_blocks(blocks)
+    for schedule in ("forward", "reversed"):
+        _emulated.set_schedule(schedule)
+        results.append(FAMILIES[family]().numpy().tobytes())
+    _emulated.set_schedule("forward")
+    emulated_backend().limit_blocks(0)
+    assert results[0] == results[1]
