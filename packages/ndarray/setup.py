@@ -21,10 +21,12 @@ C_SOURCES = {
         "isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace", "threadpool",
     ],
     "_runtime": ["isa"],
+    "_sorting": ["sort"],
 }  # fmt: skip
 MODULES = (
     "_types", "_memory", "_layout", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random", "_operands",
     "_dispatch", "_families", "_array", "_runtime",
+    "_sorting",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from treadle.ndarray.creation import (
     full,
     full_like,
     linspace,
+    meshgrid,
     one_hot,
     ones,
     ones_like,
@@ -41,6 +42,7 @@ from treadle.ndarray.errors import (
     DeviceError,
     DTypeError,
     IndexingError,
+    LinearAlgebraError,
     ShapeError,
     TreadleError,
 )
@@ -53,8 +55,8 @@ from treadle.ndarray.indexing import (
     take,
     take_along_axis,
 )
-from treadle.ndarray.linalg import matmul
 from treadle.ndarray.manipulation import (
+    array_split,
     astype,
     broadcast_arrays,
     broadcast_shapes,
@@ -67,9 +69,14 @@ from treadle.ndarray.manipulation import (
     moveaxis,
     permute_dims,
     reshape,
+    roll,
+    rot90,
+    split,
     squeeze,
     stack,
     swapaxes,
+    tile,
+    unstack,
 )
 from treadle.ndarray.reductions import (
     all,
@@ -90,6 +97,22 @@ from treadle.ndarray.reductions import (
     var,
 )
 from treadle.ndarray.updates import adam_step, sgd_step
+from treadle.ndarray.complex_parts import conj, imag, real
+from treadle.ndarray.data_types import can_cast, finfo, iinfo, isdtype, result_type
+from treadle.ndarray import linalg
+from treadle.ndarray.einsum import einsum
+from treadle.ndarray.linalg import trace
+from treadle.ndarray.namespace_info import namespace_info as __array_namespace_info__
+from treadle.ndarray.nan_reductions import nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
+from treadle.ndarray.padding import pad, repeat
+from treadle.ndarray.products import dot, kron, matmul, outer, tensordot, vecdot
+from treadle.ndarray.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
+from treadle.ndarray.searching import count_nonzero, searchsorted
+from treadle.ndarray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
+from treadle.ndarray.sorting import argsort, sort, topk
+from treadle.ndarray.statistics import cumulative_prod, cumulative_sum, histogram, logcumsumexp
+from treadle.ndarray.utility import allclose, diff, isclose
+from treadle.ndarray.windows import as_strided, diagonal, sliding_window_view
 
 __version__ = "0.1.0"
 
@@ -98,6 +121,8 @@ int8, int16, int32, int64 = (_type_of[name] for name in ("int8", "int16", "int32
 uint8, uint16, uint32, uint64 = (_type_of[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 float32, float64 = _type_of["float32"], _type_of["float64"]
 newaxis = None
+SUPPORTED_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+__array_api_version__ = SUPPORTED_VERSIONS[-1]
 e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
 
 __all__ = [
@@ -111,6 +136,15 @@ __all__ = [
     "result_dtype", "scatter_add", "set_num_threads", "sgd_step", "show_config", "softmax", "squeeze", "stack", "std", "sum",
     "swapaxes", "take", "take_along_axis", "tril", "triu", "uint16", "uint32", "uint64", "uint8", "use_device", "var",
     "zeros", "zeros_like",
+]  # fmt: skip
+__all__ += [
+    "LinearAlgebraError", "__array_api_version__", "__array_namespace_info__", "allclose", "argsort", "array_split",
+    "as_strided", "can_cast", "conj", "count_nonzero", "cumulative_prod", "cumulative_sum", "diagonal", "diff", "dot",
+    "einsum", "finfo", "histogram", "iinfo", "imag", "isclose", "isdtype", "isin", "kron", "linalg", "logcumsumexp",
+    "median", "meshgrid", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile",
+    "nanstd", "nansum", "nanvar", "outer", "pad", "percentile", "quantile", "real", "repeat", "result_type", "roll",
+    "rot90", "searchsorted", "sliding_window_view", "sort", "split", "tensordot", "tile", "topk", "trace",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "vecdot",
 ]  # fmt: skip
 __all__ += _elementwise_names
 

@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from treadle.ndarray._dispatch cimport (
     ABS, ADD, BITWISE_AND, BITWISE_INVERT, BITWISE_OR, BITWISE_XOR, DIVIDE, EQUAL, FLOOR_DIVIDE, GREATER, GREATER_EQUAL,
-    LESS, LESS_EQUAL, MULTIPLY, NEGATIVE, NOT_EQUAL, POSITIVE, POW, REMAINDER, SUBTRACT, binary, unary,
+    BITWISE_LEFT_SHIFT, BITWISE_RIGHT_SHIFT, LESS, LESS_EQUAL, MULTIPLY, NEGATIVE, NOT_EQUAL, POSITIVE, POW, REMAINDER,
+    SUBTRACT, binary, unary,
 )
 from treadle.ndarray._elementwise cimport slots
 from treadle.ndarray._families cimport matmul
@@ -143,6 +144,24 @@ cdef class NDArray(Strided):
 
     def __ixor__(self, other):
         return binary(BITWISE_XOR, self, other, self, True)
+
+    def __lshift__(self, other):
+        return binary(BITWISE_LEFT_SHIFT, self, other, None, True)
+
+    def __rlshift__(self, other):
+        return binary(BITWISE_LEFT_SHIFT, other, self, None, True)
+
+    def __ilshift__(self, other):
+        return binary(BITWISE_LEFT_SHIFT, self, other, self, True)
+
+    def __rshift__(self, other):
+        return binary(BITWISE_RIGHT_SHIFT, self, other, None, True)
+
+    def __rrshift__(self, other):
+        return binary(BITWISE_RIGHT_SHIFT, other, self, None, True)
+
+    def __irshift__(self, other):
+        return binary(BITWISE_RIGHT_SHIFT, self, other, self, True)
 
     def __eq__(self, other):
         return binary(EQUAL, self, other, None, True)
@@ -316,6 +335,14 @@ cdef class NDArray(Strided):
         """:func:`treadle.ndarray.clip`."""
         return _functions.clip(self, min, max)
 
+    def sort(self, axis=-1, *, descending=False, stable=True):
+        """:func:`treadle.ndarray.sort`: a sorted copy, not in place."""
+        return _functions.sort(self, axis=axis, descending=descending, stable=stable)
+
+    def argsort(self, axis=-1, *, descending=False, stable=True):
+        """:func:`treadle.ndarray.argsort`."""
+        return _functions.argsort(self, axis=axis, descending=descending, stable=stable)
+
     # --- copies and conversions ------------------------------------------------------------------------------------
     def copy(self):
         """A fresh C-contiguous array with the same elements."""
@@ -332,9 +359,18 @@ cdef class NDArray(Strided):
             return copied(self) if copy else self
         return converted(self, target.id)
 
-    def to_device(self, device, /):
-        """The array on another device; itself if it is there already."""
+    def to_device(self, device, /, *, stream=None):
+        """The array on another device; itself if it is there already. There are no streams to name: None."""
+        if stream is not None:
+            raise DeviceError(f"to_device: a stream cannot be named, and is {stream!r}")
         return on_device(self, _functions.device(device))
+
+    def __array_namespace__(self, /, *, api_version=None):
+        """The package, as the array API standard asks for it; the version that it follows is the only one."""
+        if api_version is not None and api_version not in _functions.SUPPORTED_VERSIONS:
+            known = ", ".join(_functions.SUPPORTED_VERSIONS)
+            raise ValueError(f"version {api_version!r} of the array API standard is none of those followed: {known}")
+        return _functions
 
     def numpy(self):
         """A NumPy array: of the same memory on the devices cpu and numpy, a copy from any other."""

@@ -167,6 +167,13 @@ def normalize_axis(axis, int ndim, str op):
     return number
 
 
+cdef int64_t _reach(object stride, int64_t length) except? -1:
+    """The signed distance in bytes from the first to the last element of an axis, cut to what memory can hold."""
+    if length <= 1:
+        return 0
+    return max(-(1 << 58), min(stride * (length - 1), 1 << 58))
+
+
 @cython.no_gc
 cdef class Strided:
     """Buffer + dtype + shape + strides + device."""
@@ -365,6 +372,39 @@ cdef class Strided:
                 out.view.data += (self.view.shape[axis] - 1) * self.view.strides[axis]
             out.view.strides[axis] = -self.view.strides[axis]
         out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    def view_strided(self, int64_t offset, shape, strides, bint writable):
+        """Another walk over the memory between this array's first and last byte, from ``offset`` bytes behind its first
+        element on: any shape and strides (bytes) that stay inside and on whole elements."""
+        cdef Strided out = self.alias()
+        cdef int axis
+        cdef int64_t low, high, span
+        cdef int64_t first = 0
+        cdef int64_t end = self.dtype.itemsize if self.size else 0
+        read_shape(shape, &out.view, "as_strided")
+        steps = [operator.index(each) for each in strides]
+        if len(steps) != out.view.ndim:
+            raise ShapeError(f"as_strided: {len(steps)} strides for {out.view.ndim} dimensions")
+        for axis in range(self.view.ndim):
+            span = self.view.strides[axis] * (self.view.shape[axis] - 1) if self.size else 0
+            first, end = first + min(span, 0), end + max(span, 0)
+        low, high = offset, offset + self.dtype.itemsize
+        out.size = view_size(&out.view)
+        for axis in range(out.view.ndim):
+            if abs(steps[axis]) >= 1 << 56 or steps[axis] % self.dtype.itemsize:
+                raise ShapeError(f"as_strided: a stride of {steps[axis]} bytes is no multiple of the item size "
+                                 f"{self.dtype.itemsize}")
+            out.view.strides[axis] = steps[axis]
+            span = _reach(steps[axis], out.view.shape[axis])
+            low, high = low + min(span, 0), high + max(span, 0)
+        if offset % self.dtype.itemsize or (out.size and (low < first or high > end)):
+            raise ShapeError(f"as_strided: shape {view_shape(&out.view)} with strides {tuple(steps)} from offset {offset} "
+                             f"leaves the array's memory, bytes {first} to {end}")
+        if out.size:
+            out.view.data += offset
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        out.writable = self.writable and writable
         return out
 
     cdef Strided sliced(self, tuple key):

@@ -153,3 +153,17 @@ class FusedBackend(Protocol):
         """In place. ``hyper``: lr, momentum, dampening (1 - dampening is applied), weight_decay, nesterov (0 or 1),
         first step (0 or 1: the buffer becomes the gradient), sign (1, or -1 to maximize)."""
         ...
+
+    def sort(
+        self,
+        x: "NDArray",
+        axis: int,
+        descending: bool,
+        stable: bool,
+        values: "NDArray | None",
+        places: "NDArray | None",
+    ) -> None:
+        """The elements of x in order along ``axis`` into ``values``, the int64 places they came from into ``places``;
+        one of the two may be None. NaN comes last in both directions, and 0.0 and -0.0 are equal. Stable: equal
+        elements keep their order, in both directions. Without this method a device's arrays are sorted on the host."""
+        ...

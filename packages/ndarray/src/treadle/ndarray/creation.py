@@ -13,8 +13,8 @@ from treadle.ndarray.devices import _cpu, default_device, device as find_device
 from treadle.ndarray.errors import DTypeError, ShapeError
 
 __all__ = [
-    "arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "one_hot", "ones", "ones_like",
-    "tril", "triu", "zeros", "zeros_like",
+    "arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "one_hot", "ones",
+    "ones_like", "tril", "triu", "zeros", "zeros_like",
 ]  # fmt: skip
 
 type_of = {each.name: each for each in all_dtypes()}
@@ -363,3 +363,29 @@ def one_hot(indices: NDArray, num_classes: int, *, dtype: DTypeLike = "float32")
         raise DTypeError(f"one_hot: indices must be integers, not {indices.dtype.name}")
     classes = arange(operator.index(num_classes), device=indices.device)
     return (indices[..., None] == classes).astype(dtype)
+
+
+def meshgrid(*arrays: NDArray, indexing: str = "xy") -> tuple[NDArray, ...]:
+    """One array for each of the 1-D ones (or 0-d), with its elements along its own axis of a common grid; read-only views.
+
+    ``ij``: the n-th array runs along axis n. ``xy``: the first two change places. Raises ShapeError, and ValueError for
+    another indexing.
+
+    >>> import treadle.ndarray as nd
+    >>> [each.tolist() for each in nd.meshgrid(nd.asarray([1, 2]), nd.asarray([3, 4]))]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    if any(each.ndim > 1 for each in arrays):
+        raise ShapeError(f"meshgrid: shapes {[each.shape for each in arrays]} must be 1-D")
+    order = list(range(len(arrays)))
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    shape = [arrays[each].size for each in order]
+    grids = []
+    for number, array in enumerate(arrays):
+        alone = [1] * len(arrays)
+        alone[order.index(number)] = array.size
+        grids.append(array.reshape(alone).view_broadcast(shape))
+    return tuple(grids)

@@ -3,7 +3,10 @@
 Every message names the operation, the shapes, dtypes or devices involved, and the way out.
 """
 
-__all__ = ["BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError", "ShapeError", "TreadleError"]
+__all__ = [
+    "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError", "LinearAlgebraError", "ShapeError",
+    "TreadleError",
+]  # fmt: skip
 
 
 class TreadleError(Exception):
@@ -32,3 +35,7 @@ class BufferReadOnlyError(TreadleError, ValueError):
 
 class BackendError(TreadleError, RuntimeError):
     """A backend that is missing, failed to load, or reported a failure of its device."""
+
+
+class LinearAlgebraError(TreadleError, ValueError):
+    """A matrix that a decomposition does not exist for: singular, not positive definite, or without convergence."""

@@ -1,40 +1,202 @@
-"""Matrix products."""
+"""The array API standard's extension for linear algebra: ``treadle.ndarray.linalg``.
 
-from treadle.ndarray import _families
+Products and norms run on own kernels, decompositions through LAPACK (:mod:`treadle.ndarray.decompositions`). ``eig`` and
+``eigvals`` need complex dtypes.
+"""
+
+import builtins
+import math
+from typing import Any
+
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._types import result_dtype
-from treadle.ndarray.creation import as_array
+from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray.creation import DTypeLike, as_array, eye
+from treadle.ndarray.data_types import finfo
+from treadle.ndarray.decompositions import (
+    cholesky,
+    det,
+    eigh,
+    eigvalsh,
+    inv,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    svdvals,
+)
+from treadle.ndarray.decompositions import (
+    matrices as _matrices,
+)
+from treadle.ndarray.elementwise import abs, pow, sqrt, square, where
 from treadle.ndarray.errors import ShapeError
+from treadle.ndarray.manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    matrix_transpose,
+    moveaxis,
+    stack,
+)
+from treadle.ndarray.products import matmul, outer, tensordot, vecdot
+from treadle.ndarray.reductions import Axis, max, min, sum
+from treadle.ndarray.searching import count_nonzero
+from treadle.ndarray.windows import diagonal as _diagonal
 
-__all__ = ["matmul"]
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
+    "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
+    "vector_norm",
+]  # fmt: skip
 
 
-def matmul(x: NDArray, y: NDArray, /, *, out: NDArray | None = None) -> NDArray:
-    """The matrix product of the last two axes, (..., m, k) @ (..., k, n) -> (..., m, n); leading axes broadcast.
-
-    A 1-D operand is a row on the left and a column on the right, and its axis is gone from the result. Transposed,
-    sliced and broadcast views are read where they lie, without a copy. k = 0 gives zeros. The dtypes meet in one;
-    integers wrap. ``out`` must have the result's shape and dtype.
-
-    Raises ShapeError, DTypeError, DeviceError.
+def cross(x1: NDArray, x2: NDArray, /, *, axis: int = -1) -> NDArray:
+    """The cross products of vectors of length 3 along an axis; the other axes broadcast.
 
     >>> import treadle.ndarray as nd
-    >>> nd.matmul(nd.asarray([[1, 2]]), nd.asarray([[3], [4]])).tolist()
-    [[11]]
+    >>> nd.linalg.cross(nd.asarray([1, 0, 0]), nd.asarray([0, 1, 0]))
+    array([0, 0, 1])
     """
-    x, y = as_array(x), as_array(y)
-    if x.dtype is not y.dtype:
-        dtype = result_dtype(x.dtype, y.dtype)
-        x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
-    if x.ndim > 1 and y.ndim > 1:
-        return _families.matmul(x, y, out)
-    if x.ndim == 0 or y.ndim == 0:
-        raise ShapeError(f"matmul: shapes {x.shape} and {y.shape}: a 0-d operand has no axis to sum; use *")
-    if out is not None:
-        raise ShapeError("matmul: out needs operands of two dimensions or more")
-    row, column = x.ndim == 1, y.ndim == 1
-    if row and column and x.shape != y.shape:
-        raise ShapeError(f"matmul: shapes {x.shape} and {y.shape}: the inner lengths differ")
-    result = _families.matmul(x.view_expanded(0) if row else x, y.view_expanded(1) if column else y, None)
-    dropped = (-2,) * row + (-1,) * column
-    return result.view_squeezed(dropped)
+    x, y = as_array(x1), as_array(x2)
+    lengths = [each.shape[normalize_axis(axis, each.ndim, "cross")] for each in (x, y)]
+    if lengths != [3, 3]:
+        raise ShapeError(f"cross: shapes {x.shape} and {y.shape} need length 3 along axis {axis}")
+    x, y = broadcast_arrays(x, y)
+    along = normalize_axis(axis, x.ndim, "cross")
+    a, b = moveaxis(x, along, 0), moveaxis(y, along, 0)
+    parts = [a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3] for i in range(3)]
+    return stack(parts, axis=along)
+
+
+def diagonal(x: NDArray, /, *, offset: int = 0) -> NDArray:
+    """The diagonals of matrices (..., m, n), as a view: :func:`treadle.ndarray.diagonal` of the last two axes.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.diagonal(nd.asarray([[1, 2], [3, 4]]), offset=1)
+    array([2])
+    """
+    return _diagonal(x, offset=offset)
+
+
+def trace(x: NDArray, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> NDArray:
+    """The sums of the diagonals of matrices (..., m, n); dtypes as in :func:`treadle.ndarray.sum`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.trace(nd.asarray([[1, 2], [3, 4]])).item()
+    5
+    """
+    return sum(_diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def matrix_power(x: NDArray, n: int, /) -> NDArray:
+    """n-fold products of matrices (..., m, m) with themselves; the identity for 0, powers of the inverse below.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.matrix_power(nd.asarray([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
+    [[1.0, 3.0], [0.0, 1.0]]
+    """
+    array = as_array(x)
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
+        raise ShapeError(f"matrix_power: shape {array.shape} is no square matrix, and no stack of them")
+    if n == 0:
+        return broadcast_to(eye(array.shape[-1], dtype=array.dtype, device=array.device), array.shape).copy()
+    base, exponent = (inv(array), -n) if n < 0 else (array, n)
+    result = None
+    while exponent:
+        if exponent & 1:
+            result = base if result is None else matmul(result, base)
+        exponent >>= 1
+        base = matmul(base, base) if exponent else base
+    assert result is not None
+    return result.copy() if result is array else result
+
+
+def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float = 2) -> NDArray:
+    """The norms of vectors along axes, or of all elements: sum(abs(x) ** ord) ** (1 / ord).
+
+    ``inf`` and ``-inf`` give the largest and smallest magnitude, 0 the number of elements that are not 0. Integers become
+    float32 first.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.vector_norm(nd.asarray([3.0, 4.0])).item()
+    5.0
+    """
+    array = as_array(x)
+    array = array if array.dtype.kind in "fc" else array.astype("float32")
+    if ord == math.inf:
+        return max(abs(array), axis=axis, keepdims=keepdims)
+    if ord == -math.inf:
+        return min(abs(array), axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return count_nonzero(array, axis=axis, keepdims=keepdims).astype(array.dtype)
+    if ord == 1:
+        return sum(abs(array), axis=axis, keepdims=keepdims)
+    if ord == 2:
+        return sqrt(sum(square(array), axis=axis, keepdims=keepdims))
+    return pow(sum(pow(abs(array), float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
+
+
+def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> NDArray:
+    """The norms of matrices (..., m, n): ``fro`` (or None), ``nuc``, 1, -1, 2, -2, inf, -inf, as NumPy defines them.
+
+    Raises ValueError for another ``ord``.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.matrix_norm(nd.asarray([[3.0, 0.0], [0.0, 4.0]]), ord=2).item()
+    4.0
+    """
+    array = _matrices(x, "matrix_norm")
+    if ord in ("fro", None):
+        return vector_norm(array, axis=(-2, -1), keepdims=keepdims)
+    if ord in (1, -1, math.inf, -math.inf):
+        assert not isinstance(ord, str) and ord is not None
+        summed, chosen = (-2, -1) if ord in (1, -1) else (-1, -2)
+        totals = sum(abs(array), axis=summed, keepdims=True)
+        norms = (max if ord > 0 else min)(totals, axis=chosen, keepdims=True)
+    elif ord in (2, -2, "nuc"):
+        values = svdvals(array)
+        fold: Any = {2: max, -2: min, "nuc": sum}[ord]
+        norms = fold(values, axis=-1, keepdims=True)[..., None]
+    else:
+        raise ValueError(f"matrix_norm: no norm {ord!r}; there are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf")
+    return norms if keepdims else norms.view_squeezed((-2, -1))
+
+
+def _threshold(values: NDArray, shape: tuple[int, ...], rtol: float | NDArray | None) -> NDArray:
+    """Below which singular values count as zero: (..., 1). ``values`` must not be empty."""
+    if rtol is None:
+        rtol = builtins.max(shape[-2:]) * finfo(values.dtype).eps
+    elif isinstance(rtol, NDArray):
+        rtol = rtol[..., None]
+    return max(values, axis=-1, keepdims=True) * rtol
+
+
+def matrix_rank(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
+    """How many singular values of matrices (..., m, n) exceed ``rtol`` times the largest, as int64.
+
+    ``rtol`` may be an array for the stack; None: max(m, n) times the dtype's eps.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.matrix_rank(nd.ones((3, 2))).item()
+    1
+    """
+    array = _matrices(x, "matrix_rank")
+    values = svdvals(array)
+    if values.shape[-1] == 0:
+        return count_nonzero(values, axis=-1)
+    return count_nonzero(values > _threshold(values, array.shape, rtol), axis=-1)
+
+
+def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
+    """The pseudo-inverses (..., n, m) of matrices (..., m, n); singular values up to ``rtol`` times the largest count as 0.
+
+    ``rtol`` as in :func:`matrix_rank`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.pinv(nd.asarray([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    array = _matrices(x, "pinv")
+    if array.size == 0:
+        return matrix_transpose(array).copy()
+    u, s, vh = svd(array, full_matrices=False)
+    inverse = where(s > _threshold(s, array.shape, rtol), 1.0 / s, 0.0)
+    return matmul(matrix_transpose(vh) * inverse[..., None, :], matrix_transpose(u))

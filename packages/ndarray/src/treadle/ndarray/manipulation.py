@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from treadle.ndarray._array import NDArray, assign, reshape
 from treadle.ndarray._strided import normalize_axis
 from treadle.ndarray._types import result_dtype
-from treadle.ndarray.creation import DTypeLike, Shape, as_array, empty
+from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, as_array, empty
 from treadle.ndarray.errors import DeviceError, ShapeError
 
 __all__ = [
-    "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "copy", "expand_dims", "flip",
-    "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze", "stack", "swapaxes",
+    "array_split", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "copy", "expand_dims", "flip",
+    "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "rot90", "split", "squeeze", "stack", "swapaxes",
+    "tile", "unstack",
 ]  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
+def broadcast_arrays(*arrays: NDArray) -> tuple[NDArray, ...]:
     """All arrays stretched to their common shape, as read-only views.
 
     >>> import treadle.ndarray as nd
@@ -103,7 +104,7 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
     [(2, 3), (2, 3)]
     """
     shape = broadcast_shapes(*(each.shape for each in arrays))
-    return [each.view_broadcast(shape) for each in arrays]
+    return tuple(each.view_broadcast(shape) for each in arrays)
 
 
 def expand_dims(x: NDArray, /, axis: int = 0) -> NDArray:
@@ -185,14 +186,19 @@ def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
     return concat([each.view_expanded(axis) for each in parts], axis=axis)
 
 
-def astype(x: NDArray, dtype: DTypeLike, /, *, copy: bool = True) -> NDArray:
+def astype(x: NDArray, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None) -> NDArray:
     """The elements converted: floats to integers by truncation, anything to bool by being non-zero.
+
+    With ``copy=False`` x itself, if it has the dtype and is on the device already. ``device`` moves the result.
 
     >>> import treadle.ndarray as nd
     >>> nd.astype(nd.asarray([1.7, -1.7]), "int64")
     array([ 1, -1])
     """
-    return x.astype(dtype, copy=copy)
+    result = x.astype(dtype, copy=False)
+    if device is not None:
+        result = result.to_device(device)
+    return result.copy() if copy and result is x else result
 
 
 def copy(x: NDArray, /) -> NDArray:
@@ -203,3 +209,114 @@ def copy(x: NDArray, /) -> NDArray:
     array([0, 1])
     """
     return x.copy()
+
+
+def unstack(x: NDArray, /, *, axis: int = 0) -> tuple[NDArray, ...]:
+    """The slices along an axis, which is gone from each: views. The reverse of :func:`stack`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.unstack(nd.asarray([[1, 2], [3, 4]]), axis=1)
+    (array([1, 3]), array([2, 4]))
+    """
+    along = normalize_axis(axis, x.ndim, "unstack")
+    return tuple(x[(slice(None),) * along + (place,)] for place in range(x.shape[along]))
+
+
+def _parts(x: NDArray, ends: Sequence[int], along: int) -> list[NDArray]:
+    """x cut at places along an axis."""
+    bounds = [0, *ends, x.shape[along]]
+    return [x[(slice(None),) * along + (slice(a, b),)] for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+def array_split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> list[NDArray]:
+    """x cut along an axis, as views: into so many parts, the first ones longer by one where it does not go evenly, or before
+    each of the places listed.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.array_split(nd.arange(3), 2)
+    [array([0, 1]), array([2])]
+    """
+    along = normalize_axis(axis, x.ndim, "array_split")
+    if not isinstance(sections, int):
+        return _parts(x, sections, along)
+    if sections < 1:
+        raise ShapeError(f"array_split: {sections} parts; at least 1 is needed")
+    length, longer = divmod(x.shape[along], sections)
+    return _parts(x, [length * part + min(part, longer) for part in range(1, sections)], along)
+
+
+def split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> list[NDArray]:
+    """:func:`array_split` that raises ShapeError where the parts would not be equally long.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.split(nd.arange(4), 2)
+    [array([0, 1]), array([2, 3])]
+    """
+    along = normalize_axis(axis, x.ndim, "split")
+    if isinstance(sections, int) and (sections < 1 or x.shape[along] % sections):
+        raise ShapeError(f"split: axis {axis} of shape {x.shape} is not cut into {sections} equal parts; see array_split")
+    return array_split(x, sections, axis=axis)
+
+
+def roll(x: NDArray, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> NDArray:
+    """The elements moved on by ``shift`` places along axes; those that fall off the end come in at the front. A copy.
+
+    None rolls the elements in C order. Several shifts belong to as many axes; one shift goes for all axes named.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.roll(nd.arange(4), 1)
+    array([3, 0, 1, 2])
+    """
+    if axis is None:
+        if not isinstance(shift, int):
+            raise ShapeError("roll: several shifts need as many axes")
+        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    shifts = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
+    if len(shifts) != len(axes):
+        raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    result = x
+    for by, each in zip(shifts, axes, strict=True):
+        along = normalize_axis(each, x.ndim, "roll")
+        if x.shape[along] and by % x.shape[along]:
+            first, second = _parts(result, [x.shape[along] - by % x.shape[along]], along)
+            result = concat([second, first], axis=along)
+    return result.copy() if result is x else result
+
+
+def tile(x: NDArray, repetitions: Sequence[int], /) -> NDArray:
+    """x laid side by side, so many times along each axis. Missing axes, of either, lead with length 1. A copy.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.tile(nd.asarray([1, 2]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    times = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
+    ndim = max(x.ndim, len(times))
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    if any(each < 0 for each in times):
+        raise ShapeError(f"tile: repetitions {times} must not be negative")
+    apart = reshape(x, [each for length in shape for each in (1, length)])
+    spread = apart.view_broadcast([each for pair in zip(times, shape, strict=True) for each in pair])
+    return reshape(spread.copy(), [a * b for a, b in zip(times, shape, strict=True)])
+
+
+def rot90(x: NDArray, /, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> NDArray:
+    """Turned k times by 90 degrees, from the first towards the second of two axes. A view.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.rot90(nd.asarray([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+    if len(axes) != 2 or normalize_axis(axes[0], x.ndim, "rot90") == normalize_axis(axes[1], x.ndim, "rot90"):
+        raise ShapeError(f"rot90: axes {tuple(axes)} of shape {x.shape} are no two different ones")
+    first, second = axes
+    turns = k % 4
+    if turns in (1, 2):
+        x = flip(x, axis=second)
+    if turns == 1:
+        return swapaxes(x, first, second)
+    if turns == 3:
+        x = flip(swapaxes(x, first, second), axis=second)
+    return flip(x, axis=first) if turns == 2 else x

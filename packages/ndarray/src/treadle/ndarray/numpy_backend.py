@@ -73,6 +73,16 @@ def _accumulator(x: Values, out: Values) -> Any:
     return numpy.float64 if x.dtype.kind == "f" else out.dtype
 
 
+def _order(x: Values, axis: int, descending: bool) -> Values:
+    """The places of x's elements in stable order, NaN last in both directions."""
+    if not descending:
+        return numpy.argsort(x, axis=axis, kind="stable")
+    backwards = numpy.argsort(numpy.flip(x, axis), axis=axis, kind="stable")  # reversed twice, equal elements keep
+    order: Values = numpy.flip(x.shape[axis] - 1 - backwards, axis)  # their order
+    absent = numpy.take_along_axis(x != x, order, axis)
+    return numpy.take_along_axis(order, numpy.argsort(absent, axis=axis, kind="stable"), axis)
+
+
 class NumpyBackend:
     """The required methods of :class:`treadle.ndarray.backend.Backend`; the fused ones are left to composition.
 
@@ -172,6 +182,22 @@ class NumpyBackend:
         result = empty(found.shape, dtype=int64, device=x.device)
         _view(result)[...] = found
         return result
+
+    def sort(
+        self,
+        x: "NDArray",
+        axis: int,
+        descending: bool,
+        stable: bool,
+        values: "NDArray | None",
+        places: "NDArray | None",
+    ) -> None:
+        operand = _view(x)
+        order = _order(operand, axis, descending)
+        if values is not None:
+            _view(values)[...] = numpy.take_along_axis(operand, order, axis)
+        if places is not None:
+            _view(places)[...] = order
 
     # random numbers ------------------------------------------------------------------------------------------------
     def random(self, kind: str, key: int, counter: int, parameters: tuple[float | int, ...], out: "NDArray") -> None:

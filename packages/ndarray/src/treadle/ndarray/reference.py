@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["erf", "relu", "resolve", "sigmoid", "softplus"]
+__all__ = ["erf", "gelu", "gelu_tanh", "relu", "resolve", "sigmoid", "softplus"]
 
 Values = numpy.ndarray[Any, numpy.dtype[Any]]
 
@@ -58,3 +58,33 @@ def softplus(x: Values) -> Values:
     """
     result: Values = relu(x) + numpy.log1p(numpy.exp(-numpy.abs(x)))
     return result.astype(x.dtype, copy=False)
+
+
+def gelu(x: Values) -> Values:
+    """x times the probability that a normal variate lies below x, in float64 by the C library.
+
+    >>> gelu(numpy.array([-numpy.inf, 0.0, 100.0])).tolist()
+    [-0.0, 0.0, 100.0]
+    """
+    wide = x.astype(numpy.float64)
+    scaled = (-math.sqrt(0.5) * wide).ravel().tolist()
+    below = 0.5 * numpy.fromiter(map(math.erfc, scaled), numpy.float64, count=x.size).reshape(x.shape)
+    return _below_times(wide, below).astype(x.dtype, copy=False)
+
+
+def gelu_tanh(x: Values) -> Values:
+    """:func:`gelu` with that probability approximated as sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), in float64.
+
+    >>> gelu_tanh(numpy.array([-numpy.inf, 0.0, 100.0])).tolist()
+    [-0.0, 0.0, 100.0]
+    """
+    wide = x.astype(numpy.float64)
+    below = sigmoid(2 * math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide))
+    return _below_times(wide, below).astype(x.dtype, copy=False)
+
+
+def _below_times(x: Values, below: Values) -> Values:
+    """x * below, with -0.0 where below is 0, also for x = -inf."""
+    result: Values = numpy.full(x.shape, -0.0)
+    numpy.multiply(x, below, out=result, where=below != 0)
+    return result

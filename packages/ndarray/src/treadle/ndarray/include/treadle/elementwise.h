@@ -57,7 +57,22 @@
     Y(isinf, BOOL, td_bool, 0) \
     X(isfinite, FLOATING, td_bool, (x - x == 0)) \
     Y(isfinite, INTEGER, td_bool, 1) \
-    Y(isfinite, BOOL, td_bool, 1)
+    Y(isfinite, BOOL, td_bool, 1) \
+    X(tan, FLOATING, T, td_tan(x)) \
+    X(asin, FLOATING, T, td_asin(x)) \
+    X(acos, FLOATING, T, td_acos(x)) \
+    X(atan, FLOATING, T, td_atan(x)) \
+    X(sinh, FLOATING, T, td_sinh(x)) \
+    X(cosh, FLOATING, T, td_cosh(x)) \
+    X(asinh, FLOATING, T, td_asinh(x)) \
+    X(acosh, FLOATING, T, td_acosh(x)) \
+    X(atanh, FLOATING, T, td_atanh(x)) \
+    X(exp2, FLOATING, T, td_exp2(x)) \
+    X(log2, FLOATING, T, td_log2(x)) \
+    X(log10, FLOATING, T, td_log10(x)) \
+    X(gelu, FLOATING, T, td_gelu(x)) \
+    X(gelu_tanh, FLOATING, T, td_gelu_tanh(x)) \
+    X(signbit, FLOATING, td_bool, td_signbit(x))
 
 #define TD_BINARY_OPS(X, Y) \
     X(add, FLOATING, T, x + y) \
@@ -98,7 +113,15 @@
     X(less, ALL, td_bool, (x < y)) \
     X(less_equal, ALL, td_bool, (x <= y)) \
     X(greater, ALL, td_bool, (x > y)) \
-    X(greater_equal, ALL, td_bool, (x >= y))
+    X(greater_equal, ALL, td_bool, (x >= y)) \
+    X(atan2, FLOATING, T, (td_atan2(x, y))) \
+    X(hypot, FLOATING, T, (td_hypot(x, y))) \
+    X(logaddexp, FLOATING, T, (td_logaddexp(x, y))) \
+    X(copysign, FLOATING, T, (td_copysign(x, y))) \
+    X(nextafter, FLOATING, T, (td_nextafter(x, y))) \
+    X(bitwise_left_shift, INTEGER, T, ((uint64_t)y < 8 * sizeof(T) ? (T)((uint64_t)x << y) : (T)0)) \
+    X(bitwise_right_shift, SIGNED, T, ((uint64_t)y < 8 * sizeof(T) ? (T)(x >> y) : (T)(x < 0 ? -1 : 0))) \
+    Y(bitwise_right_shift, UNSIGNED, T, (y < 8 * sizeof(T) ? (T)(x >> y) : (T)0))
 
 /* where's condition c is td_bool. clip is min(max(x, y), z) with NaN handed on from any operand. */
 #define TD_TERNARY_OPS(X, Y) \

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "types.h"
+
 #ifdef __CUDACC__
 #define TD_FN static __host__ __device__ __forceinline__
 #else
@@ -173,6 +175,43 @@ TD_FN float td_floor_divide_f32(float x, float y)
     return quotient - floored > 0.5f ? floored + 1.0f : floored;
 }
 
+/* x times the probability that a normal variate lies below x. erfc keeps the digits where that is small; where it is
+ * 0, so is the product, also for x = -inf. float32 goes through double, because the argument's rounding error
+ * grows with x squared. */
+TD_FN double td_gelu_f64(double x)
+{
+    double below = 0.5 * erfc(-0.70710678118654752440 * x);
+    return below == 0.0 ? -0.0 : x * below;
+}
+
+/* (1 + tanh(u)) / 2 is sigmoid(2 u). */
+TD_FN double td_gelu_tanh_f64(double x)
+{
+    double below = td_sigmoid_f64(1.5957691216057307117 * (x + 0.044715 * x * x * x));
+    return below == 0.0 ? -0.0 : x * below;
+}
+
+TD_FN float td_gelu_f32(float x) { return (float)td_gelu_f64((double)x); }
+TD_FN float td_gelu_tanh_f32(float x) { return (float)td_gelu_tanh_f64((double)x); }
+
+TD_FN double td_logaddexp_f64(double x, double y)
+{
+    if (x == y) /* equal infinities too, whose difference is NaN */
+        return x + 0.69314718055994530942;
+    double larger = x > y ? x : y, distance = fabs(x - y);
+    return distance != distance ? distance : larger + log1p(exp(-distance));
+}
+
+TD_FN float td_logaddexp_f32(float x, float y) { return (float)td_logaddexp_f64((double)x, (double)y); }
+
+TD_FN td_bool td_signbit_f32(float x) { return td_f32_to_bits(x) < 0; }
+TD_FN td_bool td_signbit_f64(double x)
+{
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits < 0;
+}
+
 /* Integer division by zero gives 0, and the most negative value over -1 wraps, as in NumPy. */
 TD_FN int64_t td_int_floor_divide(int64_t x, int64_t y)
 {
@@ -236,9 +275,30 @@ TD_BY_TYPE(td_floor, floorf, floor)
 TD_BY_TYPE(td_ceil, ceilf, ceil)
 TD_BY_TYPE(td_trunc, truncf, trunc)
 TD_BY_TYPE(td_round, rintf, rint)
+TD_BY_TYPE(td_tan, tanf, tan)
+TD_BY_TYPE(td_asin, asinf, asin)
+TD_BY_TYPE(td_acos, acosf, acos)
+TD_BY_TYPE(td_atan, atanf, atan)
+TD_BY_TYPE(td_sinh, sinhf, sinh)
+TD_BY_TYPE(td_cosh, coshf, cosh)
+TD_BY_TYPE(td_asinh, asinhf, asinh)
+TD_BY_TYPE(td_acosh, acoshf, acosh)
+TD_BY_TYPE(td_atanh, atanhf, atanh)
+TD_BY_TYPE(td_exp2, exp2f, exp2)
+TD_BY_TYPE(td_log2, log2f, log2)
+TD_BY_TYPE(td_log10, log10f, log10)
+TD_BY_TYPE(td_gelu, td_gelu_f32, td_gelu_f64)
+TD_BY_TYPE(td_gelu_tanh, td_gelu_tanh_f32, td_gelu_tanh_f64)
+TD_FN td_bool td_signbit(float x) { return td_signbit_f32(x); }
+TD_FN td_bool td_signbit(double x) { return td_signbit_f64(x); }
 TD_BY_TYPE_2(td_floor_divide, td_floor_divide_f32, td_floor_divide_f64)
 TD_BY_TYPE_2(td_remainder, td_remainder_f32, td_remainder_f64)
 TD_BY_TYPE_2(td_pow, powf, pow)
+TD_BY_TYPE_2(td_atan2, atan2f, atan2)
+TD_BY_TYPE_2(td_hypot, hypotf, hypot)
+TD_BY_TYPE_2(td_logaddexp, td_logaddexp_f32, td_logaddexp_f64)
+TD_BY_TYPE_2(td_copysign, copysignf, copysign)
+TD_BY_TYPE_2(td_nextafter, nextafterf, nextafter)
 #undef TD_BY_TYPE
 #undef TD_BY_TYPE_2
 #else
@@ -260,9 +320,29 @@ TD_BY_TYPE_2(td_pow, powf, pow)
 #define td_ceil(x) TD_BY_TYPE(x, ceilf, ceil)(x)
 #define td_trunc(x) TD_BY_TYPE(x, truncf, trunc)(x)
 #define td_round(x) TD_BY_TYPE(x, rintf, rint)(x)
+#define td_tan(x) TD_BY_TYPE(x, tanf, tan)(x)
+#define td_asin(x) TD_BY_TYPE(x, asinf, asin)(x)
+#define td_acos(x) TD_BY_TYPE(x, acosf, acos)(x)
+#define td_atan(x) TD_BY_TYPE(x, atanf, atan)(x)
+#define td_sinh(x) TD_BY_TYPE(x, sinhf, sinh)(x)
+#define td_cosh(x) TD_BY_TYPE(x, coshf, cosh)(x)
+#define td_asinh(x) TD_BY_TYPE(x, asinhf, asinh)(x)
+#define td_acosh(x) TD_BY_TYPE(x, acoshf, acosh)(x)
+#define td_atanh(x) TD_BY_TYPE(x, atanhf, atanh)(x)
+#define td_exp2(x) TD_BY_TYPE(x, exp2f, exp2)(x)
+#define td_log2(x) TD_BY_TYPE(x, log2f, log2)(x)
+#define td_log10(x) TD_BY_TYPE(x, log10f, log10)(x)
+#define td_gelu(x) TD_BY_TYPE(x, td_gelu_f32, td_gelu_f64)(x)
+#define td_gelu_tanh(x) TD_BY_TYPE(x, td_gelu_tanh_f32, td_gelu_tanh_f64)(x)
+#define td_signbit(x) TD_BY_TYPE(x, td_signbit_f32, td_signbit_f64)(x)
 #define td_floor_divide(x, y) TD_BY_TYPE(x, td_floor_divide_f32, td_floor_divide_f64)(x, y)
 #define td_remainder(x, y) TD_BY_TYPE(x, td_remainder_f32, td_remainder_f64)(x, y)
 #define td_pow(x, y) TD_BY_TYPE(x, powf, pow)(x, y)
+#define td_atan2(x, y) TD_BY_TYPE(x, atan2f, atan2)(x, y)
+#define td_hypot(x, y) TD_BY_TYPE(x, hypotf, hypot)(x, y)
+#define td_logaddexp(x, y) TD_BY_TYPE(x, td_logaddexp_f32, td_logaddexp_f64)(x, y)
+#define td_copysign(x, y) TD_BY_TYPE(x, copysignf, copysign)(x, y)
+#define td_nextafter(x, y) TD_BY_TYPE(x, nextafterf, nextafter)(x, y)
 #endif
 
 #define td_isinf(x) ((x) - (x) != 0 && (x) == (x))

@@ -1,0 +1,111 @@
+"""Reductions that leave NaN out. Integers and booleans have none: there they are the plain reductions."""
+
+from treadle.ndarray import reductions
+from treadle.ndarray._array import NDArray
+from treadle.ndarray.creation import DTypeLike, as_array
+from treadle.ndarray.elementwise import divide, isnan, sqrt, square, where
+from treadle.ndarray.reductions import Axis
+
+__all__ = ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+
+
+def nansum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+    """The sum over axis of the elements that are not NaN; 0 where there are none. Otherwise :func:`treadle.ndarray.sum`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nansum(nd.asarray([1.0, nd.nan, 2.0])).item()
+    3.0
+    """
+    return reductions.sum(_filled(x, 0.0), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanprod(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+    """The product over axis of the elements that are not NaN; 1 where there are none.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanprod(nd.asarray([2.0, nd.nan, 3.0])).item()
+    6.0
+    """
+    return reductions.prod(_filled(x, 1.0), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanmax(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """The largest element over axis that is not NaN; NaN where all are. Raises ShapeError of nothing.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanmax(nd.asarray([1.0, nd.nan, 2.0])).item()
+    2.0
+    """
+    largest = reductions.max(_filled(x, float("-inf")), axis=axis, keepdims=keepdims)
+    return _undefined_without_numbers(largest, x, axis, keepdims)
+
+
+def nanmin(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """The smallest element over axis that is not NaN; NaN where all are. Raises ShapeError of nothing.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanmin(nd.asarray([1.0, nd.nan, 2.0])).item()
+    1.0
+    """
+    smallest = reductions.min(_filled(x, float("inf")), axis=axis, keepdims=keepdims)
+    return _undefined_without_numbers(smallest, x, axis, keepdims)
+
+
+def nanmean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+    """The mean over axis of the elements that are not NaN; NaN where there are none. Integers become float32 first.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanmean(nd.asarray([1.0, nd.nan, 2.0])).item()
+    1.5
+    """
+    array = _floating(x)
+    total = reductions.sum(_filled(array, 0.0), axis=axis, keepdims=keepdims)
+    return divide(total, _count(array, axis, keepdims))
+
+
+def nanvar(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+    """The variance over axis of the elements that are not NaN, in two passes; NaN where no more than ``correction`` are.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanvar(nd.asarray([1.0, nd.nan, 3.0])).item()
+    1.0
+    """
+    array = _floating(x)
+    deviations = array - nanmean(array, axis=axis, keepdims=True)
+    squares = reductions.sum(_filled(square(deviations), 0.0, at=array), axis=axis, keepdims=keepdims)
+    count = _count(array, axis, keepdims)
+    return where(count > correction, divide(squares, count - correction), float("nan"))
+
+
+def nanstd(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+    """The standard deviation over axis of the elements that are not NaN: the root of :func:`nanvar`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanstd(nd.asarray([1.0, nd.nan, 3.0])).item()
+    1.0
+    """
+    result: NDArray = sqrt(nanvar(x, axis=axis, correction=correction, keepdims=keepdims))
+    return result
+
+
+def _floating(x: NDArray) -> NDArray:
+    array = as_array(x)
+    return array if array.dtype.kind == "f" else array.astype("float32")
+
+
+def _filled(x: NDArray, value: float, at: NDArray | None = None) -> NDArray:
+    """x with a value where it, or ``at``, is NaN."""
+    array = as_array(x)
+    return where(isnan(array if at is None else at), value, array) if array.dtype.kind == "f" else array
+
+
+def _count(x: NDArray, axis: Axis, keepdims: bool) -> NDArray:
+    """How many elements are not NaN, in x's dtype."""
+    return reductions.sum(~isnan(x), axis=axis, keepdims=keepdims).astype(x.dtype)
+
+
+def _undefined_without_numbers(chosen: NDArray, x: NDArray, axis: Axis, keepdims: bool) -> NDArray:
+    array = as_array(x)
+    if array.dtype.kind != "f":
+        return chosen
+    return where(reductions.all(isnan(array), axis=axis, keepdims=keepdims), float("nan"), chosen)

@@ -1,0 +1,74 @@
+"""Sorting: own stable kernels on the cpu; a backend without a sort of its own has its arrays sorted on the host.
+
+NaN comes last, in ascending and in descending order. 0.0 and -0.0 are equal and keep their order.
+"""
+
+from typing import NamedTuple
+
+from treadle.ndarray import _sorting
+from treadle.ndarray._array import NDArray
+from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray.creation import as_array
+from treadle.ndarray.errors import ShapeError
+
+__all__ = ["argsort", "sort", "topk"]
+
+
+class TopK(NamedTuple):
+    """What :func:`topk` gives."""
+
+    values: NDArray
+    indices: NDArray
+
+
+def sort(x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NDArray:
+    """A copy of x whose elements are in order along an axis; equal elements keep their order, in both directions.
+
+    NaN comes last in both directions. Every sort of the cpu is stable; ``stable=False`` lets other devices choose.
+    Raises ShapeError for a wrong axis.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.sort(nd.asarray([3, 1, 2]), descending=True)
+    array([3, 2, 1])
+    """
+    values, _ = _sorting.sort("sort", as_array(x), axis, descending, stable, True, False)
+    assert values is not None
+    return values
+
+
+def argsort(x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NDArray:
+    """The int64 indices along an axis that :func:`sort` takes the elements from.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.argsort(nd.asarray([3, 1, 2]))
+    array([1, 2, 0])
+    """
+    _, places = _sorting.sort("argsort", as_array(x), axis, descending, stable, False, True)
+    assert places is not None
+    return places
+
+
+def sort_with_places(x: NDArray, axis: int, descending: bool, op: str) -> tuple[NDArray, NDArray]:
+    """Sorted values and the places they came from, in one pass."""
+    values, places = _sorting.sort(op, x, axis, descending, True, True, True)
+    assert values is not None and places is not None
+    return values, places
+
+
+def topk(x: NDArray, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
+    """The k largest elements along an axis in descending order, or the k smallest in ascending order, and their indices.
+
+    Of equal elements the first ones win; NaN is chosen only where nothing else is left. Raises ShapeError when k is
+    negative or more than the axis has.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.topk(nd.asarray([3, 1, 5]), 2)
+    TopK(values=array([5, 3]), indices=array([2, 0]))
+    """
+    array = as_array(x)
+    along = normalize_axis(axis, array.ndim, "topk")
+    if not 0 <= k <= array.shape[along]:
+        raise ShapeError(f"topk: k is {k}, and axis {axis} of shape {array.shape} has {array.shape[along]} elements")
+    values, places = sort_with_places(array, along, largest, "topk")
+    chosen = (slice(None),) * along + (slice(k),)
+    return TopK(values[chosen].copy(), places[chosen].copy())
