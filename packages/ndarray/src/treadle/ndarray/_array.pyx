@@ -409,6 +409,9 @@ cdef class NDArray(Strided):
     def __float__(self):
         return float(self.item())
 
+    def __complex__(self):
+        return complex(self.item())
+
     def __index__(self):
         if self.view.ndim != 0 or is_floating(self.view.dtype) or self.view.dtype == TD_bool:
             raise TypeError(f"only a 0-d integer array is an index, not shape {self.shape_tuple()} of {self.dtype.name}")

@@ -167,6 +167,16 @@ def normalize_axis(axis, int ndim, str op):
     return number
 
 
+cdef int64_t _countable_size(const td_view *view, str op) except -1:
+    """The number of elements; raises ShapeError where 64 bits do not hold it, which only a view can come to."""
+    cdef object size = 1
+    for length in view_shape(view):
+        size *= length
+    if size >= 1 << 62:
+        raise ShapeError(f"{op}: shape {view_shape(view)} has more elements than can be counted")
+    return size
+
+
 cdef int64_t _reach(object stride, int64_t length) except? -1:
     """The signed distance in bytes from the first to the last element of an axis, cut to what memory can hold."""
     if length <= 1:
@@ -313,7 +323,7 @@ cdef class Strided:
             raise ShapeError(f"broadcast_to: shape {self.shape_tuple()} does not broadcast to {view_shape(&target)}")
         out = self.alias()
         broadcast_view(&out.view, &self.view, &target)
-        out.size = view_size(&target)
+        out.size = _countable_size(&target, "broadcast_to")
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         out.writable = self.writable and out.size == self.size
         return out
@@ -390,7 +400,7 @@ cdef class Strided:
             span = self.view.strides[axis] * (self.view.shape[axis] - 1) if self.size else 0
             first, end = first + min(span, 0), end + max(span, 0)
         low, high = offset, offset + self.dtype.itemsize
-        out.size = view_size(&out.view)
+        out.size = _countable_size(&out.view, "as_strided")
         for axis in range(out.view.ndim):
             if abs(steps[axis]) >= 1 << 56 or steps[axis] % self.dtype.itemsize:
                 raise ShapeError(f"as_strided: a stride of {steps[axis]} bytes is no multiple of the item size "

@@ -107,14 +107,21 @@ def broadcast_arrays(*arrays: NDArray) -> tuple[NDArray, ...]:
     return tuple(each.view_broadcast(shape) for each in arrays)
 
 
-def expand_dims(x: NDArray, /, axis: int = 0) -> NDArray:
-    """A new axis of length 1 at ``axis`` of the result. A view.
+def expand_dims(x: NDArray, /, axis: int | Sequence[int] = 0) -> NDArray:
+    """A new axis of length 1 at ``axis`` of the result, or at each of several. A view.
 
     >>> import treadle.ndarray as nd
-    >>> nd.expand_dims(nd.zeros(3), 0).shape
-    (1, 3)
+    >>> nd.expand_dims(nd.zeros(3), 0).shape, nd.expand_dims(nd.zeros(3), (0, -1)).shape
+    ((1, 3), (1, 3, 1))
     """
-    return x.view_expanded(axis)
+    if isinstance(axis, int):
+        return x.view_expanded(axis)
+    places = sorted(normalize_axis(each, x.ndim + len(axis), "expand_dims") for each in axis)
+    if len(set(places)) != len(places):
+        raise ShapeError(f"expand_dims: {tuple(axis)} names an axis twice")
+    for each in places:
+        x = x.view_expanded(each)
+    return x
 
 
 def squeeze(x: NDArray, /, axis: int | Sequence[int] | None = None) -> NDArray:

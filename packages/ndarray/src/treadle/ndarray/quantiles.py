@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._strided import normalize_axis
-from treadle.ndarray.creation import as_array, full
+from treadle.ndarray.creation import as_array, asarray, full
 from treadle.ndarray.elementwise import ceil, equal, floor, isnan, maximum, minimum, round, where
 from treadle.ndarray.errors import ShapeError
 from treadle.ndarray.indexing import take_along_axis
@@ -97,7 +97,7 @@ def _for_each(
 ) -> NDArray:  # fmt: skip
     if isinstance(q, int | float):
         return _quantiles(op, x, [q / scale], axis, method, keepdims, skip_nan)[0]
-    asked = as_array(q)
+    asked = q if isinstance(q, NDArray) else asarray(q, dtype="float64")
     fractions = [each / scale for each in reshape(asked, (-1,)).tolist()]
     results = _quantiles(op, x, fractions, axis, method, keepdims, skip_nan)
     if not results:

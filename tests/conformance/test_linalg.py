@@ -1,0 +1,162 @@
+"""The extension ``linalg`` on every device, against its definitions and NumPy."""
+
+import math
+from typing import Any
+
+import hypothesis
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import treadle.ndarray as nd
+from comparison import assert_same
+from strategies import DEVICES, FLOATS
+
+each_device = pytest.mark.parametrize("device", DEVICES)
+linalg = nd.linalg
+BATCHES = hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=2)
+
+
+def tolerance(dtype: str) -> float:
+    return 1e-4 if dtype == "float32" else 1e-10
+
+
+def host(x: nd.NDArray) -> Any:
+    return x.to_device("cpu").numpy()
+
+
+@st.composite
+def stacks(draw: st.DrawFn, square: bool = False) -> Any:
+    """A stack of matrices of normal variates: well conditioned enough to compare, and in one of three layouts."""
+    m = draw(st.integers(0, 4))
+    n = m if square else draw(st.integers(0, 4))
+    shape = (*draw(BATCHES), m, n)
+    values = np.random.default_rng(draw(st.integers(0, 2**32))).standard_normal(shape)
+    return values.astype(draw(st.sampled_from(FLOATS)))
+
+
+def arrays(values: Any, device: str) -> list[nd.NDArray]:
+    """The values in C order, as a transposed view and backwards."""
+    dense = nd.asarray(values, device=device, copy=True)
+    turned = nd.asarray(np.ascontiguousarray(np.swapaxes(values, -1, -2)), device=device, copy=True).mT
+    backwards = nd.asarray(np.ascontiguousarray(values[..., ::-1, :]), device=device, copy=True)[..., ::-1, :]
+    return [dense, turned, backwards]
+
+
+def near(actual: nd.NDArray, expected: Any, dtype: str, device: str) -> None:
+    assert actual.device == device
+    assert actual.dtype == dtype
+    assert actual.shape == np.shape(expected)
+    np.testing.assert_allclose(host(actual), expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+@each_device
+@hypothesis.given(values=stacks())
+@hypothesis.settings(max_examples=25)
+def test_decompositions_multiply_back(device: str, values: Any) -> None:
+    dtype = values.dtype.name
+    for x in arrays(values, device):
+        for mode in ("reduced", "complete"):
+            q, r = linalg.qr(x, mode=mode)
+            near(q @ r, values, dtype, device)
+            near(r, np.triu(host(r)), dtype, device)
+        for full in (False, True):
+            u, s, vh = linalg.svd(x, full_matrices=full)
+            k = s.shape[-1]
+            near((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], values, dtype, device)
+        near(linalg.svdvals(x), host(s), dtype, device)
+        near(x @ linalg.pinv(x) @ x, values, dtype, device)
+
+
+@each_device
+@hypothesis.given(values=stacks(square=True))
+@hypothesis.settings(max_examples=25)
+def test_square_matrices(device: str, values: Any) -> None:
+    dtype, n = values.dtype.name, values.shape[-1]
+    values = values + 4 * np.eye(n, dtype=dtype)  # away from singular
+    symmetric = values @ np.swapaxes(values, -1, -2) + np.eye(n, dtype=dtype)
+    identity = np.broadcast_to(np.eye(n), values.shape)
+    for x, s in zip(arrays(values, device), arrays(symmetric, device), strict=True):
+        near(x @ linalg.inv(x), identity, dtype, device)
+        sign, logabsdet = linalg.slogdet(x)
+        np.testing.assert_allclose(host(linalg.det(x)), host(sign * nd.exp(logabsdet)), rtol=1e-3)
+        near(linalg.det(x), np.linalg.det(values), dtype, device) if n < 3 else None
+        b = nd.asarray(values[..., :, :1], device=device)
+        near(x @ linalg.solve(x, b), host(b), dtype, device)
+        lower, upper = linalg.cholesky(s), linalg.cholesky(s, upper=True)
+        scale = tolerance(dtype) * max(1.0, float(np.abs(symmetric).max(initial=1.0)))
+        np.testing.assert_allclose(host(lower @ lower.mT), symmetric, atol=scale)
+        np.testing.assert_allclose(host(upper.mT @ upper), symmetric, atol=scale)
+        w, v = linalg.eigh(s)
+        np.testing.assert_allclose(host((v * w[..., None, :]) @ v.mT), symmetric, atol=scale)
+        np.testing.assert_allclose(host(linalg.eigvalsh(s)), host(w), atol=scale)
+        for power in (0, 1, 3, -2):
+            np.testing.assert_allclose(
+                host(linalg.matrix_power(x, power)), np.linalg.matrix_power(values, power), rtol=1e-3, atol=scale
+            )
+
+
+@each_device
+@hypothesis.given(values=stacks(), data=st.data())
+def test_norms_and_ranks(device: str, values: Any, data: st.DataObject) -> None:
+    dtype, keepdims = values.dtype.name, data.draw(st.booleans())
+    x = data.draw(st.sampled_from(arrays(values, device)))
+    if 0 not in values.shape[-2:]:
+        for order in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
+            expected = np.linalg.matrix_norm(values, ord=order, keepdims=keepdims)  # type: ignore[arg-type]
+            near(linalg.matrix_norm(x, ord=order, keepdims=keepdims), expected, dtype, device)  # type: ignore[arg-type]
+        axis = data.draw(st.sampled_from([-1, -2, (-2, -1)]))
+        for power in (0, 1, 2, 3, 0.5, math.inf, -math.inf):
+            expected = np.linalg.vector_norm(values, axis=axis, ord=power, keepdims=keepdims)
+            near(linalg.vector_norm(x, axis=axis, ord=power, keepdims=keepdims), expected, dtype, device)
+        thin = values[..., :1] * np.ones(3, dtype)
+        assert host(linalg.matrix_rank(nd.asarray(thin, device=device))).tolist() == np.full(thin.shape[:-2], 1).tolist()
+    assert linalg.matrix_rank(x).dtype == nd.int64
+    offset = data.draw(st.integers(-4, 4))
+    assert_same(linalg.diagonal(x, offset=offset), np.linalg.diagonal(values, offset=offset))
+    near(linalg.trace(x, offset=offset), np.linalg.trace(values, offset=offset), dtype, device)
+
+
+@each_device
+def test_cross(device: str) -> None:
+    x, y = np.arange(12).reshape(2, 3, 2), np.arange(12)[::-1].reshape(2, 3, 2)
+    expected = np.cross(x, y, axis=1)
+    assert_same(linalg.cross(nd.asarray(x, device=device), nd.asarray(y.copy(), device=device), axis=1), expected)
+    with pytest.raises(nd.ShapeError, match="cross"):
+        linalg.cross(nd.ones(2, device=device), nd.ones(2, device=device))
+
+
+@each_device
+def test_solve_takes_vectors_and_integers(device: str) -> None:
+    a, b = nd.asarray([[2, 0], [0, 4]], device=device), nd.asarray([2, 2], device=device)
+    assert linalg.solve(a, b).tolist() == [1.0, 0.5]
+    assert linalg.solve(a, b).dtype == nd.float32
+    assert linalg.trace(a.astype("int8")).dtype == nd.int64
+
+
+@each_device
+def test_what_does_not_exist_is_refused(device: str) -> None:
+    singular, flat = nd.zeros((2, 2), device=device), nd.ones((2, 3), device=device)
+    with pytest.raises(nd.LinearAlgebraError, match=r"inv.*\(2, 2\)"):
+        linalg.inv(singular)
+    with pytest.raises(nd.LinearAlgebraError, match="cholesky"):
+        linalg.cholesky(-nd.eye(2, device=device))
+    for call in (
+        lambda: linalg.inv(flat),
+        lambda: linalg.det(nd.ones(3, device=device)),
+        lambda: linalg.matrix_power(flat, 2),
+        lambda: linalg.solve(nd.eye(2, device=device), nd.ones(3, device=device)),
+        lambda: linalg.svd(nd.ones(3, device=device)),
+    ):
+        with pytest.raises(nd.ShapeError):
+            call()
+    for wrong in (lambda: linalg.qr(flat, mode="raw"), lambda: linalg.matrix_norm(flat, ord=3)):
+        with pytest.raises(ValueError, match=r"mode|norm"):
+            wrong()
+
+
+def test_nothing_is_copied_on_the_way() -> None:
+    """What NumPy made is taken over as it is: the result is a view of NumPy's memory."""
+    inverse = linalg.inv(nd.eye(3))
+    assert inverse.buffer.owner is not None
