@@ -22,40 +22,7 @@ cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) except? -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t step)
 
-cdef extern from *:
-    """
-    #define TD_NEW(type, arguments) ((PyTypeObject *)(type))->tp_new((PyTypeObject *)(type), arguments, NULL)
-
-    /* Array objects are recycled: a new one is a pop from this stack. Called with the GIL held, which is its lock. */
-    #define TD_SPARE_OBJECTS 256
-    static void *td_spare_objects[TD_SPARE_OBJECTS];
-    static int td_spare_count = 0;
-
-    static PyObject *td_object_alloc(PyTypeObject *type, Py_ssize_t items)
-    {
-        PyObject *object = (PyObject *)(td_spare_count ? td_spare_objects[--td_spare_count]
-                                                       : PyObject_Malloc((size_t)type->tp_basicsize));
-        (void)items;
-        if (!object)
-            return PyErr_NoMemory();
-        memset(object, 0, (size_t)type->tp_basicsize);
-        return PyObject_Init(object, type);
-    }
-
-    static void td_object_free(void *object)
-    {
-        if (td_spare_count < TD_SPARE_OBJECTS)
-            td_spare_objects[td_spare_count++] = object;
-        else
-            PyObject_Free(object);
-    }
-
-    static void td_recycle(PyObject *type)
-    {
-        ((PyTypeObject *)type)->tp_alloc = td_object_alloc;
-        ((PyTypeObject *)type)->tp_free = td_object_free;
-    }
-    """
+cdef extern from "kernels/objects.h":
     object TD_NEW(PyObject *type, object arguments)
     void td_recycle(PyObject *type)
 
