@@ -17,7 +17,6 @@ cdef class UnaryOp(Op):
     cdef int _saving
 
 
-@cython.no_gc
 cdef class BinaryOp(Op):
     cdef readonly object left
     cdef readonly object right
