@@ -23,7 +23,7 @@ C_SOURCES = {
     "_runtime": ["isa"],
 }  # fmt: skip
 MODULES = (
-    "_types", "_memory", "_layout", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random", "_operands",
+    "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random", "_operands",
     "_dispatch", "_families", "_operators", "_array", "_runtime",
 )  # fmt: skip
 

@@ -14,7 +14,8 @@ from treadle.ndarray._operators cimport Operators
 from treadle.ndarray._operands cimport (
     check_writable, converted, copied, copy_into, is_array, on_device, operand, store,
 )
-from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, read_shape, set_array_type
+from treadle.ndarray._shapes cimport read_shape
+from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, set_array_type
 from treadle.ndarray._types cimport TD_bool, TD_f64, TD_i64, TD_u64, Device, DType, is_floating, td_view
 
 from treadle.ndarray._operators import set_matmul

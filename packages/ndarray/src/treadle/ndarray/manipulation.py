@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from treadle.ndarray._array import NDArray, assign, reshape
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import result_dtype
 from treadle.ndarray.creation import DTypeLike, Shape, as_array, empty
 from treadle.ndarray.errors import DeviceError, ShapeError
