@@ -243,7 +243,8 @@ def sanitize(session: nox.Session) -> None:
         "PYTHONMALLOC": "malloc",
         "HYPOTHESIS_PROFILE": "quick",
     }
-    session.run("python", "-m", *PYTEST, "-s", "packages/ndarray/tests", *session.posargs, env=runtime)
+    suites = ("packages/ndarray/tests", "tests/conformance", "tests/cases")
+    session.run("python", "-m", *PYTEST, "-s", *suites, *session.posargs, env=runtime)
 
 
 @nox.session

@@ -9,7 +9,7 @@ from treadle.ndarray.opset import Accepts, Family, Op, Result
 
 ULPS = {"exp": 2, "log": 2, "tanh": 3, "sigmoid": 4, "softplus": 4, "erf": 2, "pow": 2}
 ULPS |= dict.fromkeys(["tan", "sinh", "cosh", "asinh", "acosh", "atanh", "gelu"], 4)  # two libraries, each off by 2
-ULPS["gelu_tanh"] = 256  # the argument of its exponential is rounded, which float64 shows (float32 goes through float64)
+ULPS["gelu_tanh"] = 256  # float64 shows the rounding of its exponential's argument
 """Units in the last place by which the ops that are not exact may differ; 2 where none is named."""
 
 EXACT = frozenset(

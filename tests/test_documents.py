@@ -1,4 +1,7 @@
-"""The Python in the documents runs, block after block, and the files they point to exist."""
+"""The Python in the documents runs, block after block, and the files they point to exist.
+
+Fragments that do not stand alone are marked ``py`` instead of ``python``.
+"""
 
 import re
 from pathlib import Path

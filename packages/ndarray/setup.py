@@ -24,8 +24,8 @@ C_SOURCES = {
     "_sorting": ["sort"],
 }  # fmt: skip
 MODULES = (
-    "_types", "_memory", "_layout", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random", "_operands",
-    "_dispatch", "_families", "_array", "_runtime",
+    "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random", "_operands",
+    "_dispatch", "_families", "_operators", "_array", "_runtime",
     "_sorting",
 )  # fmt: skip
 

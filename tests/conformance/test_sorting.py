@@ -1,4 +1,4 @@
-"""sort, argsort and topk on every device, dtype, layout and axis, against NumPy's stable sort; NaN last in both directions."""
+"""sort, argsort and topk on every device, dtype, layout and axis, against Python's sort; NaN always comes last."""
 
 from typing import Any
 

@@ -14,8 +14,8 @@ from strategies import DEVICES, DTYPES, FLOATS, INTEGERS, SHAPES, operands
 
 each_device = pytest.mark.parametrize("device", DEVICES)
 METHODS = [
-    "linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
-    "normal_unbiased",
+    "linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf", "hazen", "weibull",
+    "median_unbiased", "normal_unbiased",
 ]  # fmt: skip
 
 

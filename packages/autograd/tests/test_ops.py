@@ -304,6 +304,14 @@ def test_cross_entropy_of_an_impossible_class() -> None:  # H-04
     np.testing.assert_allclose(x.grad.numpy(), [[0.0, -0.5, 0.5]], atol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_cross_entropy_with_labels_of_other_integers(dtype: str) -> None:
+    x = _leaf(3, 4)
+    expected = ag.cross_entropy(x, ag.Tensor([3, 0, 1]), ignore_index=0)
+    assert ag.cross_entropy(x, ag.Tensor([3, 0, 1], dtype=dtype), ignore_index=0).item() == expected.item()
+    assert np.isfinite(ag.cross_entropy(x, ag.Tensor([3, 0, 1], dtype=dtype)).item())
+
+
 def test_cross_entropy_checks_its_operands() -> None:
     x = _leaf(5, 4)
     for use, error in (

@@ -33,7 +33,7 @@ def test_overwritten_saved_values_raise(write: Any, device: str) -> None:  # H-2
     with ag.no_grad():
         write(y)
     with pytest.raises(
-        ag.SavedValueError, match=r"Multiply\(\).*built at .*test_engine.py:\d+: z = \(y \* y\)\.sum\(\)"
+        ag.SavedValueError, match=r"Multiply\(\).*built at .*test_saved_values.py:\d+: z = \(y \* y\)\.sum\(\)"
     ):
         z.backward()
 

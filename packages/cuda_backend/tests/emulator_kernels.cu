@@ -163,6 +163,21 @@ __global__ void missing_lane_kernel(int *out)
 }
 EXPORT int missing_lane(int *out) { return start(missing_lane_kernel, 1, 32, out); }
 
+/* Warps are not in step: without a barrier, one may run through its intrinsics to the end before another begins. */
+__global__ void overtaking_kernel(int *out)
+{
+    TD_SHARED(int, shared, [1]);
+    if (threadIdx.x == 0)
+        shared[0] = 0;
+    __syncthreads();
+    const int seen = shared[0];
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        shared[0] = 1 + static_cast<int>(threadIdx.x / 32);
+    out[threadIdx.x] = seen;
+}
+EXPORT int overtaking(int *out) { return start(overtaking_kernel, 1, 64, out); }
+
 /* --- atomics --- */
 __global__ void histogram_kernel(const int *x, int n, int *counts, int *largest)
 {

@@ -54,6 +54,14 @@ def test_an_old_nvcc_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         toolkit.require_toolkit()
 
 
+def test_nvcc_from_wheels_is_found_on_the_import_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    root = tmp_path / "overlay" / "nvidia" / "cu13"
+    root.mkdir(parents=True)
+    nvcc = fake_nvcc(root, "13.0")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "overlay")])
+    assert nvcc in toolkit._candidates()
+
+
 def test_a_missing_compiler_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "/nonexistent/g++")
     with pytest.raises(SystemExit, match=r"needs a C\+\+ compiler .*'/nonexistent/g\+\+' was not found"):

@@ -142,6 +142,13 @@ def test_a_mask_names_the_lanes_that_take_part(kernels: ctypes.CDLL) -> None:
     assert np.array_equal(out, [*(np.arange(16) ^ 8), *[-1] * 16])
 
 
+def test_a_warp_runs_ahead_of_the_others(kernels: ctypes.CDLL) -> None:
+    out = np.zeros(64, np.int32)
+    assert kernels.overtaking(pointer(out)) == 0
+    assert sorted(set(out.tolist())) in ([0, 1], [0, 2])  # the later warp sees what the earlier one wrote
+    assert len({*out[:32].tolist()}) == len({*out[32:].tolist()}) == 1
+
+
 def test_atomics(kernels: ctypes.CDLL) -> None:
     x = np.random.default_rng(0).integers(0, 10, 1000, dtype=np.int32)
     counts, largest = np.zeros(10, np.int32), np.zeros(1, np.int32)

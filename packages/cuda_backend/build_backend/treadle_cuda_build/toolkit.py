@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,9 @@ def emulation_only() -> bool:
 def _candidates() -> list[Path]:
     found = shutil.which("nvcc")
     roots = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    roots += ["/usr/local/cuda", str(Path(sysconfig.get_path("platlib"), "nvidia", "cu13"))]
+    roots.append("/usr/local/cuda")
+    # The wheels, which in an isolated build lie in a folder of its own that only sys.path knows.
+    roots += [str(Path(entry, "nvidia", "cu13")) for entry in sys.path if entry]
     paths = [Path(root, "bin", "nvcc") for root in roots]
     return [Path(found).resolve(), *paths] if found else paths
 

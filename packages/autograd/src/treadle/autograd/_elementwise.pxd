@@ -34,5 +34,5 @@ cdef BinaryOp _with_scalar(BinaryOp op, scalar, index)
 cdef tuple _binary_forward(BinaryOp op, xp, tuple arrays)
 
 
-@cython.locals(left=Tensor, right=Tensor, inputs=tuple)
+@cython.locals(tensor=Tensor, left=Tensor, right=Tensor, inputs=tuple)
 cdef object _binary_backward(BinaryOp op, xp, grad, node)

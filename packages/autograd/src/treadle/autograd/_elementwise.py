@@ -39,7 +39,7 @@ class UnaryOp(Op):
 
     name = ""
     saves = "x"
-    configuration: tuple[str, ...] = ()
+    configuration = ()
 
     def __init__(self) -> None:
         self._function = getattr(_nd, self.name)
@@ -156,9 +156,16 @@ def _binary_forward(op: BinaryOp, xp: Any, arrays: tuple[Any, ...]) -> tuple[Any
 
 def _binary_backward(op: BinaryOp, xp: Any, grad: Any, node: Any) -> Any:
     x = y = z = None
-    if op._saving:
-        x, y, z = node.saved
-    inputs = node.inputs
+    if xp is _nd:  # then the node is a tensor, whose fields are at hand
+        tensor = node
+        if op._saving:
+            tensor._check_saved()
+            x, y, z = tensor._saved
+        inputs = tensor._inputs
+    else:
+        if op._saving:
+            x, y, z = node.saved
+        inputs = node.inputs
     left = inputs[0]
     if len(inputs) == 1:
         rule = op.left_gradient if op.right is not None else op.right_gradient

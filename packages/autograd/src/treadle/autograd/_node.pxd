@@ -18,8 +18,9 @@ cdef class Node:
     cdef object _op
     cdef tuple _inputs
     cdef tuple _saved
-    cdef tuple _links
     cdef long long _versions
+    cdef long long _exchanges
+    cdef long long _exchanges_seen
     cdef object _position
     cdef object _name
     cdef bint _counted
@@ -29,8 +30,8 @@ cdef class Node:
     cdef int _start(self, data) except -1
     cdef int _record(self, op, tuple inputs, tuple saved) except -1
 
-    @cython.locals(node=Node, place=Py_ssize_t, inputs=tuple)
-    cdef Py_ssize_t _link(self, value) except -2
+    @cython.locals(node=Node, inputs=tuple)
+    cdef object _owner(self, value)
     cpdef _release(self)
     cpdef _check_saved(self)
 
@@ -40,6 +41,10 @@ cdef class Node:
 
 @cython.locals(total="long long")
 cdef long long _total_version(tuple saved) except -1
+
+
+@cython.locals(total="long long", node=Node)
+cdef long long _total_exchanges(tuple inputs) except -1
 
 
 cdef class GraphView:

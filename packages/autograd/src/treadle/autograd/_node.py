@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["STATE", "Node", "State", "live_tensor_count"]
 
-OUTPUT = -1  # in Node._links: the saved array is the node's own value; 0 a constant; i + 1 the value of input i
 _array_type = NDArray
 
 
@@ -54,9 +53,10 @@ class Node:
         "__weakref__",
         "_counted",
         "_data",
+        "_exchanges",
+        "_exchanges_seen",
         "_grad",
         "_inputs",
-        "_links",
         "_name",
         "_op",
         "_position",
@@ -79,7 +79,8 @@ class Node:
         self._op: Op | None = None
         self._inputs: tuple[Tensor, ...] | None = None
         self._saved: tuple[Any, ...] | None = None
-        self._links: tuple[int, ...] | None = None
+        self._exchanges = 0
+        self._exchanges_seen = 0
         self._versions = 0
         self._position: Any = None
         self._name: str | None = None
@@ -94,26 +95,30 @@ class Node:
         self._saved = saved
         self._requires_grad = True
         if saved:
-            self._links = tuple([self._link(value) for value in saved])
             self._versions = _total_version(saved)
+            self._exchanges_seen = _total_exchanges(inputs)
 
-    def _link(self, value: Any) -> int:
-        """Which tensor's value a saved array is."""
-        if type(value) is not _array_type:
-            return 0
+    def _owner(self, value: Any) -> Any:
+        """The tensor, this one or an operand, whose value a saved array is; None for a constant."""
         if value is self._data:
-            return OUTPUT
-        inputs: Any = self._inputs
-        for place, node in enumerate(inputs, 1):
+            return self
+        inputs = self._inputs
+        if inputs is None:
+            raise self._freed()
+        if _total_exchanges(inputs) != self._exchanges_seen:
+            raise SavedValueError(
+                f"{self._op}: the data of an input was exchanged after the op ran{self._built_at()}, so its gradient "
+                "cannot be differentiated again"
+            )
+        for node in inputs:
             if value is node._data:
-                return place
-        return 0
+                return node
+        return None
 
     def _release(self) -> None:
         """Drop what backward needed. ``_op`` stays, so an inner node never turns into a leaf."""
         self._inputs = None
         self._saved = None
-        self._links = None
 
     def _check_saved(self) -> None:
         """Raise SavedValueError if a saved array was written to since."""
@@ -189,6 +194,14 @@ def _total_version(saved: tuple[Any, ...]) -> int:
     return total
 
 
+def _total_exchanges(inputs: "tuple[Tensor, ...]") -> int:
+    """How often the inputs' arrays have been exchanged, all together."""
+    total = 0
+    for node in inputs:
+        total += node._exchanges
+    return total
+
+
 class GraphView:
     """A node as a rule sees it under ``create_graph=True``: its saved arrays are the graph's tensors again.
 
@@ -210,22 +223,13 @@ class GraphView:
     @property
     def saved(self) -> tuple[Any, ...]:
         """What ``forward`` saved, as tensors."""
-        values = self._node.saved
-        links = self._node._links or ()
-        return tuple([self._tensor(value, link) for value, link in zip(values, links, strict=True)])
+        return tuple([self._tensor(value) for value in self._node.saved])
 
-    def _tensor(self, value: Any, link: int) -> Any:
-        if link == OUTPUT:
-            return self._node
-        if link == 0:
-            return self._constant(value) if type(value) is _array_type else value
-        tensor = self.inputs[link - 1]
-        if tensor.data is not value:
-            raise SavedValueError(
-                f"{self.op}: the data of input {link - 1} was exchanged after the op ran{self._node._built_at()}, so "
-                "its gradient cannot be differentiated again"
-            )
-        return tensor
+    def _tensor(self, value: Any) -> Any:
+        if type(value) is not _array_type:
+            return value
+        owner = self._node._owner(value)
+        return self._constant(value) if owner is None else owner
 
 
 if __file__.endswith(".py"):  # uncompiled: __dealloc__ is a name like any other

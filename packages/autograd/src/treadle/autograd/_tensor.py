@@ -230,11 +230,12 @@ class Tensor(Methods):
             raise DTypeError(f"Tensor.data must be an NDArray, not {type(value).__name__}")
         if self._requires_grad and value.dtype.kind != "f":
             raise DTypeError(f"Tensor.data: this tensor requires grad, which {value.dtype.name} values cannot have")
-        self._data = value
+        self._exchange(value)
 
     def _exchange(self, value: NDArray) -> None:
-        """Exchange the array whatever the tensor is; for gradient checks, which put the former one back."""
+        """Exchange the array whatever the tensor is: gradient checks do, and put the former one back."""
         self._data = value
+        self._exchanges += 1
 
     @property
     def grad(self) -> "Tensor | None":

@@ -5,7 +5,7 @@ found by :mod:`treadle.ndarray`. This module tells what there is, and of the mem
 
 >>> import treadle.ndarray as nd
 >>> nd.arange(3, device="cuda_emulated") + 1
-array([1, 2, 3], device=cuda_emulated)
+array([1, 2, 3], device='cuda_emulated')
 """
 
 from treadle.cuda.devices import (

@@ -7,6 +7,7 @@
 """
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import treadle.ndarray.config  # first: it chooses the kernels
 from treadle.ndarray import _array, _dispatch, random
@@ -78,6 +79,7 @@ from treadle.ndarray.manipulation import (
     tile,
     unstack,
 )
+from treadle.ndarray.products import dot, kron, matmul, outer, tensordot, vecdot
 from treadle.ndarray.reductions import (
     all,
     any,
@@ -97,22 +99,22 @@ from treadle.ndarray.reductions import (
     var,
 )
 from treadle.ndarray.updates import adam_step, sgd_step
-from treadle.ndarray.complex_parts import conj, imag, real
-from treadle.ndarray.data_types import can_cast, finfo, iinfo, isdtype, result_type
-from treadle.ndarray import linalg
-from treadle.ndarray.einsum import einsum
-from treadle.ndarray.linalg import trace
-from treadle.ndarray.namespace_info import namespace_info as __array_namespace_info__
-from treadle.ndarray.nan_reductions import nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
-from treadle.ndarray.padding import pad, repeat
-from treadle.ndarray.products import dot, kron, matmul, outer, tensordot, vecdot
-from treadle.ndarray.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
-from treadle.ndarray.searching import count_nonzero, searchsorted
-from treadle.ndarray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
-from treadle.ndarray.sorting import argsort, sort, topk
-from treadle.ndarray.statistics import cumulative_prod, cumulative_sum, histogram, logcumsumexp
-from treadle.ndarray.utility import allclose, diff, isclose
-from treadle.ndarray.windows import as_strided, diagonal, sliding_window_view
+if TYPE_CHECKING:  # loaded when first asked for, see __getattr__ below
+    from treadle.ndarray import linalg
+    from treadle.ndarray.complex_parts import conj, imag, real
+    from treadle.ndarray.data_types import can_cast, finfo, iinfo, isdtype, result_type
+    from treadle.ndarray.einstein import einsum
+    from treadle.ndarray.linalg import trace
+    from treadle.ndarray.namespace_info import __array_namespace_info__
+    from treadle.ndarray.nan_reductions import nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
+    from treadle.ndarray.padding import pad, repeat
+    from treadle.ndarray.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
+    from treadle.ndarray.searching import count_nonzero, searchsorted
+    from treadle.ndarray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
+    from treadle.ndarray.sorting import argsort, sort, topk
+    from treadle.ndarray.statistics import cumulative_prod, cumulative_sum, histogram, logcumsumexp
+    from treadle.ndarray.utility import allclose, diff, isclose
+    from treadle.ndarray.windows import as_strided, diagonal, sliding_window_view
 
 __version__ = "0.1.0"
 
@@ -150,3 +152,38 @@ __all__ += _elementwise_names
 
 _dispatch.set_asarray(asarray)
 _array.set_functions(sys.modules[__name__])
+
+_ROOMS = {
+    "complex_parts": "conj imag real",
+    "data_types": "can_cast finfo iinfo isdtype result_type",
+    "einstein": "einsum",
+    "linalg": "trace",
+    "namespace_info": "__array_namespace_info__",
+    "nan_reductions": "nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "padding": "pad repeat",
+    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+    "searching": "count_nonzero searchsorted",
+    "sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "sorting": "argsort sort topk",
+    "statistics": "cumulative_prod cumulative_sum histogram logcumsumexp",
+    "utility": "allclose diff isclose",
+    "windows": "as_strided diagonal sliding_window_view",
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()} | {"linalg": "linalg"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a function that not everyone needs when it is first asked for: importing stays quick."""
+    room = _ROOM_OF.get(name)
+    if room is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"{__name__}.{room}")
+    value = module if name == room else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOM_OF})

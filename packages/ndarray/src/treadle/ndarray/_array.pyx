@@ -1,4 +1,4 @@
-"""NDArray: the strided array with its operators, conversions and methods."""
+"""NDArray: the strided array with its conversions and methods; the operators are in ``_operators.pyx``."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -7,21 +7,18 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.tuple cimport PyTuple_CheckExact
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-from treadle.ndarray._dispatch cimport (
-    ABS, ADD, BITWISE_AND, BITWISE_INVERT, BITWISE_OR, BITWISE_XOR, DIVIDE, EQUAL, FLOOR_DIVIDE, GREATER, GREATER_EQUAL,
-    BITWISE_LEFT_SHIFT, BITWISE_RIGHT_SHIFT, LESS, LESS_EQUAL, MULTIPLY, NEGATIVE, NOT_EQUAL, POSITIVE, POW, REMAINDER,
-    SUBTRACT, binary, unary,
-)
 from treadle.ndarray._elementwise cimport slots
-from treadle.ndarray._families cimport matmul
 from treadle.ndarray._layout cimport broadcast_shape, is_dense, same_shape
 from treadle.ndarray._memory cimport wrap
+from treadle.ndarray._operators cimport Operators
 from treadle.ndarray._operands cimport (
     check_writable, converted, copied, copy_into, is_array, on_device, operand, store,
 )
-from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, read_shape, set_array_type
+from treadle.ndarray._shapes cimport read_shape
+from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, set_array_type
 from treadle.ndarray._types cimport TD_bool, TD_f64, TD_i64, TD_u64, Device, DType, is_floating, td_view
 
+from treadle.ndarray._operators import set_matmul
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.errors import DeviceError, DTypeError, ShapeError
 
@@ -32,11 +29,12 @@ def set_functions(module):
     """The package, whose functions the methods of the same names are."""
     global _functions
     _functions = module
+    set_matmul(module.matmul)
 
 
 @cython.final
 @cython.no_gc
-cdef class NDArray(Strided):
+cdef class NDArray(Operators):
     """A strided N-dimensional array of one dtype on one device.
 
     Made by :func:`treadle.ndarray.asarray` and its like, not by calling the class. Indexing, transposing, reshaping and
@@ -53,160 +51,6 @@ cdef class NDArray(Strided):
 
     def __init__(self, *arguments, **keywords):
         raise DTypeError("NDArray is not called directly; use treadle.ndarray.asarray, zeros, ...")
-
-    # --- operators ------------------------------------------------------------------------------------------------
-    def __add__(self, other):
-        return binary(ADD, self, other, None, True)
-
-    def __radd__(self, other):
-        return binary(ADD, other, self, None, True)
-
-    def __iadd__(self, other):
-        return binary(ADD, self, other, self, True)
-
-    def __sub__(self, other):
-        return binary(SUBTRACT, self, other, None, True)
-
-    def __rsub__(self, other):
-        return binary(SUBTRACT, other, self, None, True)
-
-    def __isub__(self, other):
-        return binary(SUBTRACT, self, other, self, True)
-
-    def __mul__(self, other):
-        return binary(MULTIPLY, self, other, None, True)
-
-    def __rmul__(self, other):
-        return binary(MULTIPLY, other, self, None, True)
-
-    def __imul__(self, other):
-        return binary(MULTIPLY, self, other, self, True)
-
-    def __truediv__(self, other):
-        return binary(DIVIDE, self, other, None, True)
-
-    def __rtruediv__(self, other):
-        return binary(DIVIDE, other, self, None, True)
-
-    def __itruediv__(self, other):
-        return binary(DIVIDE, self, other, self, True)
-
-    def __floordiv__(self, other):
-        return binary(FLOOR_DIVIDE, self, other, None, True)
-
-    def __rfloordiv__(self, other):
-        return binary(FLOOR_DIVIDE, other, self, None, True)
-
-    def __ifloordiv__(self, other):
-        return binary(FLOOR_DIVIDE, self, other, self, True)
-
-    def __mod__(self, other):
-        return binary(REMAINDER, self, other, None, True)
-
-    def __rmod__(self, other):
-        return binary(REMAINDER, other, self, None, True)
-
-    def __imod__(self, other):
-        return binary(REMAINDER, self, other, self, True)
-
-    def __pow__(self, other, modulo):
-        return NotImplemented if modulo is not None else binary(POW, self, other, None, True)
-
-    def __rpow__(self, other, modulo):
-        return NotImplemented if modulo is not None else binary(POW, other, self, None, True)
-
-    def __ipow__(self, other):
-        return binary(POW, self, other, self, True)
-
-    def __and__(self, other):
-        return binary(BITWISE_AND, self, other, None, True)
-
-    def __rand__(self, other):
-        return binary(BITWISE_AND, other, self, None, True)
-
-    def __iand__(self, other):
-        return binary(BITWISE_AND, self, other, self, True)
-
-    def __or__(self, other):
-        return binary(BITWISE_OR, self, other, None, True)
-
-    def __ror__(self, other):
-        return binary(BITWISE_OR, other, self, None, True)
-
-    def __ior__(self, other):
-        return binary(BITWISE_OR, self, other, self, True)
-
-    def __xor__(self, other):
-        return binary(BITWISE_XOR, self, other, None, True)
-
-    def __rxor__(self, other):
-        return binary(BITWISE_XOR, other, self, None, True)
-
-    def __ixor__(self, other):
-        return binary(BITWISE_XOR, self, other, self, True)
-
-    def __lshift__(self, other):
-        return binary(BITWISE_LEFT_SHIFT, self, other, None, True)
-
-    def __rlshift__(self, other):
-        return binary(BITWISE_LEFT_SHIFT, other, self, None, True)
-
-    def __ilshift__(self, other):
-        return binary(BITWISE_LEFT_SHIFT, self, other, self, True)
-
-    def __rshift__(self, other):
-        return binary(BITWISE_RIGHT_SHIFT, self, other, None, True)
-
-    def __rrshift__(self, other):
-        return binary(BITWISE_RIGHT_SHIFT, other, self, None, True)
-
-    def __irshift__(self, other):
-        return binary(BITWISE_RIGHT_SHIFT, self, other, self, True)
-
-    def __eq__(self, other):
-        return binary(EQUAL, self, other, None, True)
-
-    def __ne__(self, other):
-        return binary(NOT_EQUAL, self, other, None, True)
-
-    def __lt__(self, other):
-        return binary(LESS, self, other, None, True)
-
-    def __le__(self, other):
-        return binary(LESS_EQUAL, self, other, None, True)
-
-    def __gt__(self, other):
-        return binary(GREATER, self, other, None, True)
-
-    def __ge__(self, other):
-        return binary(GREATER_EQUAL, self, other, None, True)
-
-    def __neg__(self):
-        return unary(NEGATIVE, self, None)
-
-    def __pos__(self):
-        return unary(POSITIVE, self, None)
-
-    def __abs__(self):
-        return unary(ABS, self, None)
-
-    def __invert__(self):
-        return unary(BITWISE_INVERT, self, None)
-
-    def __matmul__(self, other):
-        cdef Strided y
-        if not is_array(other):
-            return NotImplemented
-        y = <Strided>other
-        if self.view.ndim > 1 and y.view.ndim > 1 and self.view.dtype == y.view.dtype:
-            return matmul(self, y, None)
-        return _functions.matmul(self, y)
-
-    def __rmatmul__(self, other):
-        return _functions.matmul(other, self) if is_array(other) else NotImplemented
-
-    def __imatmul__(self, other):
-        return _functions.matmul(self, other, out=self) if is_array(other) else NotImplemented
 
     # --- indexing -------------------------------------------------------------------------------------------------
     def __getitem__(self, key):

@@ -15,7 +15,8 @@ from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape, same
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copy_into, is_array, must_share_device, operand,
 )
-from treadle.ndarray._strided cimport Strided, allocate, view_shape
+from treadle.ndarray._shapes cimport view_shape
+from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport TD_bool, TD_f32, DType, dtype_from_id, is_floating, promote, td_view
 
 from treadle.ndarray._elementwise import BINARY_NAMES, TERNARY_NAMES, UNARY_NAMES

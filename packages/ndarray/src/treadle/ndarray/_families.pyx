@@ -18,7 +18,8 @@ from treadle.ndarray._operands cimport (
 )
 from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw, shuffle
 from treadle.ndarray._reduce cimport arg_view, reduce_view, scan_view
-from treadle.ndarray._strided cimport Strided, allocate, normal_axis, view_shape
+from treadle.ndarray._shapes cimport normal_axis, view_shape
+from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
     TD_bool, TD_f32, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, is_unsigned, td_view,
 )

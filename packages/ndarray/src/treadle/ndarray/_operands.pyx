@@ -7,7 +7,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from treadle.ndarray._elementwise cimport copy_view, slots
 from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
-from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, view_shape
+from treadle.ndarray._shapes cimport view_shape
+from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device
 from treadle.ndarray._types cimport (
     TD_bool, TD_f32, TD_f64, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, td_view,
 )

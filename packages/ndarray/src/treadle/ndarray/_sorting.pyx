@@ -6,13 +6,14 @@ from libc.string cimport memset
 
 from treadle.ndarray._layout cimport Walk, next_run, plan_walk
 from treadle.ndarray._operands cimport on_device
-from treadle.ndarray._strided cimport Strided, allocate, cpu_device, normal_axis
+from treadle.ndarray._shapes cimport normal_axis
+from treadle.ndarray._strided cimport Strided, allocate, cpu_device
 from treadle.ndarray._types cimport TD_i64, dtype_from_id, td_view
 
 cdef extern from "kernels/sort.h" nogil:
     int64_t td_sort_scratch(int dtype, int64_t n, int with_places)
-    void td_sort_line(int dtype, int64_t n, const char *x, int64_t sx, char *values, int64_t sv, char *places, int64_t sp,
-                      int descending, void *scratch)
+    void td_sort_line(int dtype, int64_t n, const char *x, int64_t sx, char *values, int64_t sv, char *places,
+                      int64_t sp, int descending, void *scratch)
 
 
 cdef int _sort_view(const td_view *x, int axis, const td_view *values, const td_view *places,
@@ -78,8 +79,8 @@ def sort(str op, Strided x, axis, bint descending, bint stable, bint want_values
     if not x.device.is_cpu:
         return _sort_elsewhere(x, along, descending, stable, values, places)
     with nogil:
-        failed = _sort_view(&x.view, along, &values.view if want_values else NULL, &places.view if want_places else NULL,
-                            descending)
+        failed = _sort_view(&x.view, along, &values.view if want_values else NULL,
+                            &places.view if want_places else NULL, descending)
     if failed:
         raise MemoryError(f"{op}: no memory for the scratch space")
     return values, places

@@ -30,7 +30,3 @@ cdef Device cpu_device
 cdef void set_array_type(type array_type)
 cdef Strided blank()
 cdef Strided allocate(DType dtype, Device device, const td_view *shape)
-cdef int read_shape(object shape, td_view *view, str op) except -1
-cdef int normal_axis(object axis, const td_view *view, str op) except -1
-cdef int axis_number(object axis, int ndim, str op) except -2
-cdef tuple view_shape(const td_view *view)

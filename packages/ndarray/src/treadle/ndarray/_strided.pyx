@@ -13,8 +13,10 @@ import operator
 
 from treadle.ndarray._layout cimport broadcast_shape, broadcast_view, dense_strides, is_dense, reshape_strides, view_size
 from treadle.ndarray._memory cimport Buffer, allocate_host, wrap
+from treadle.ndarray._shapes cimport countable_size, normal_axis, read_shape, view_shape
 from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
 
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.errors import IndexingError, ShapeError
 
 cdef extern from "Python.h":
@@ -22,40 +24,7 @@ cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) except? -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t step)
 
-cdef extern from *:
-    """
-    #define TD_NEW(type, arguments) ((PyTypeObject *)(type))->tp_new((PyTypeObject *)(type), arguments, NULL)
-
-    /* Array objects are recycled: a new one is a pop from this stack. Called with the GIL held, which is its lock. */
-    #define TD_SPARE_OBJECTS 256
-    static void *td_spare_objects[TD_SPARE_OBJECTS];
-    static int td_spare_count = 0;
-
-    static PyObject *td_object_alloc(PyTypeObject *type, Py_ssize_t items)
-    {
-        PyObject *object = (PyObject *)(td_spare_count ? td_spare_objects[--td_spare_count]
-                                                       : PyObject_Malloc((size_t)type->tp_basicsize));
-        (void)items;
-        if (!object)
-            return PyErr_NoMemory();
-        memset(object, 0, (size_t)type->tp_basicsize);
-        return PyObject_Init(object, type);
-    }
-
-    static void td_object_free(void *object)
-    {
-        if (td_spare_count < TD_SPARE_OBJECTS)
-            td_spare_objects[td_spare_count++] = object;
-        else
-            PyObject_Free(object);
-    }
-
-    static void td_recycle(PyObject *type)
-    {
-        ((PyTypeObject *)type)->tp_alloc = td_object_alloc;
-        ((PyTypeObject *)type)->tp_free = td_object_free;
-    }
-    """
+cdef extern from "kernels/objects.h":
     object TD_NEW(PyObject *type, object arguments)
     void td_recycle(PyObject *type)
 
@@ -108,73 +77,6 @@ cdef Strided allocate(DType dtype, Device device, const td_view *shape):
     out.dense = True
     out.writable = True
     return out
-
-
-cdef tuple view_shape(const td_view *view):
-    cdef int axis
-    return tuple([view.shape[axis] for axis in range(view.ndim)])
-
-
-cdef int read_shape(object shape, td_view *view, str op) except -1:
-    """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
-    cdef int64_t length
-    if isinstance(shape, int):
-        shape = (shape,)
-    try:
-        lengths = [operator.index(each) for each in shape]
-    except TypeError:
-        raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
-    if len(lengths) > TD_MAX_NDIM:
-        raise ShapeError(f"{op}: {len(lengths)} dimensions; at most {TD_MAX_NDIM} are possible")
-    view.ndim = 0
-    for each in lengths:
-        if each < 0 or each >= 1 << 62:
-            raise ShapeError(f"{op}: shape {tuple(lengths)} has the impossible length {each}")
-        view.shape[view.ndim] = each
-        view.ndim += 1
-    return 0
-
-
-cdef int axis_number(object axis, int ndim, str op) except -2:
-    """An axis as a number in [0, ndim); -1 where it is out of bounds."""
-    cdef int64_t number
-    try:
-        number = operator.index(axis)
-    except TypeError:
-        raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
-    except OverflowError:
-        return -1
-    if number < -ndim or number >= ndim:
-        return -1
-    return <int>(number + ndim if number < 0 else number)
-
-
-cdef int normal_axis(object axis, const td_view *view, str op) except -1:
-    """An axis of a view as a number in [0, ndim); raises ShapeError."""
-    cdef int number = axis_number(axis, view.ndim, op)
-    if number < 0:
-        raise ShapeError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)} of "
-                         f"{view.ndim} dimensions; it must be in "
-                         f"[{-view.ndim}, {view.ndim})")
-    return number
-
-
-def normalize_axis(axis, int ndim, str op):
-    """An axis as a number in [0, ndim); raises ShapeError that names the op."""
-    cdef int number = axis_number(axis, ndim, op)
-    if number < 0:
-        raise ShapeError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
-    return number
-
-
-cdef int64_t _countable_size(const td_view *view, str op) except -1:
-    """The number of elements; raises ShapeError where 64 bits do not hold it, which only a view can come to."""
-    cdef object size = 1
-    for length in view_shape(view):
-        size *= length
-    if size >= 1 << 62:
-        raise ShapeError(f"{op}: shape {view_shape(view)} has more elements than can be counted")
-    return size
 
 
 cdef int64_t _reach(object stride, int64_t length) except? -1:
@@ -323,7 +225,7 @@ cdef class Strided:
             raise ShapeError(f"broadcast_to: shape {self.shape_tuple()} does not broadcast to {view_shape(&target)}")
         out = self.alias()
         broadcast_view(&out.view, &self.view, &target)
-        out.size = _countable_size(&target, "broadcast_to")
+        out.size = countable_size(&target, "broadcast_to")
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         out.writable = self.writable and out.size == self.size
         return out
@@ -400,7 +302,7 @@ cdef class Strided:
             span = self.view.strides[axis] * (self.view.shape[axis] - 1) if self.size else 0
             first, end = first + min(span, 0), end + max(span, 0)
         low, high = offset, offset + self.dtype.itemsize
-        out.size = _countable_size(&out.view, "as_strided")
+        out.size = countable_size(&out.view, "as_strided")
         for axis in range(out.view.ndim):
             if abs(steps[axis]) >= 1 << 56 or steps[axis] % self.dtype.itemsize:
                 raise ShapeError(f"as_strided: a stride of {steps[axis]} bytes is no multiple of the item size "
@@ -409,7 +311,7 @@ cdef class Strided:
             span = _reach(steps[axis], out.view.shape[axis])
             low, high = low + min(span, 0), high + max(span, 0)
         if offset % self.dtype.itemsize or (out.size and (low < first or high > end)):
-            raise ShapeError(f"as_strided: shape {view_shape(&out.view)} with strides {tuple(steps)} from offset {offset} "
+            raise ShapeError(f"as_strided: shape {view_shape(&out.view)}, strides {tuple(steps)}, offset {offset} "
                              f"leaves the array's memory, bytes {first} to {end}")
         if out.size:
             out.view.data += offset

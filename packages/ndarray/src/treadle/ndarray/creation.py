@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 from treadle.ndarray import _array, _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import ForeignBuffer
-from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named
+from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named, result_dtype
 from treadle.ndarray.devices import _cpu, default_device, device as find_device
 from treadle.ndarray.errors import DTypeError, ShapeError
 
@@ -55,7 +55,7 @@ def asarray(
         place = obj.device if device is None else find_device(device)
     else:
         place = _place(device)
-        if isinstance(obj, bool | int | float):
+        if type(obj) in _PLAIN:
             array = _from_sequence([obj], (), wanted)
         elif isinstance(obj, list | tuple | range):
             array = _from_nested(obj, wanted)
@@ -124,12 +124,23 @@ def _collect(obj: Any, shape: tuple[int, ...], depth: int, scalars: list[Any]) -
 
 def _from_sequence(scalars: list[Any], shape: tuple[int, ...], dtype: DType | None) -> NDArray:
     values = [_number(each) for each in scalars]
-    if dtype is None:
-        kinds = {type(each) for each in values}
-        dtype = _float32 if float in kinds or not kinds else _int64 if int in kinds else _bool
-    out = _array.empty(shape, dtype, _cpu)
+    out = _array.empty(shape, _common_dtype(scalars, values) if dtype is None else dtype, _cpu)
     _array.store_scalars(out, values)
     return out
+
+
+def _common_dtype(scalars: list[Any], values: list[bool | int | float]) -> DType:
+    """NumPy's scalars keep their dtypes and meet in one; Python's only raise its kind."""
+    kinds = {type(value) for scalar, value in zip(scalars, values, strict=True) if scalar is value}
+    weak = _float32 if float in kinds else _int64 if int in kinds else _bool
+    strong = None
+    for scalar, value in zip(scalars, values, strict=True):
+        if scalar is not value:
+            found = dtype_named(scalar.dtype)
+            strong = found if strong is None else result_dtype(strong, found)
+    if strong is None:
+        return weak if kinds else _float32
+    return strong if "biuf".index(weak.kind) <= "biuf".index(strong.kind) else result_dtype(strong, weak)
 
 
 def _number(value: Any) -> bool | int | float:
@@ -366,7 +377,7 @@ def one_hot(indices: NDArray, num_classes: int, *, dtype: DTypeLike = "float32")
 
 
 def meshgrid(*arrays: NDArray, indexing: str = "xy") -> tuple[NDArray, ...]:
-    """One array for each of the 1-D ones (or 0-d), with its elements along its own axis of a common grid; read-only views.
+    """One array for each 1-D (or 0-d) one, its elements along its own axis of a common grid: read-only views.
 
     ``ij``: the n-th array runs along axis n. ``xy``: the first two change places. Raises ShapeError, and ValueError for
     another indexing.

@@ -1,7 +1,8 @@
 """Matrix decompositions and what follows from them, by LAPACK through NumPy.
 
-They are the one thing that the cpu device leaves to NumPy: arrays of the devices cpu and numpy are handed over and taken
-back without a copy (LAPACK makes its own), those of other devices travel through the host. Integers become float32.
+They are the one thing that the cpu device leaves to NumPy: arrays of the devices cpu and numpy are handed over and
+taken back without a copy (LAPACK makes its own), those of other devices travel through the host. Integers become
+float32.
 """
 
 from typing import Any, NamedTuple
@@ -167,10 +168,10 @@ def qr(x: NDArray, /, *, mode: str = "reduced") -> QRResult:
 
 
 def svd(x: NDArray, /, *, full_matrices: bool = True) -> SVDResult:
-    """U, S and Vh with (U * S) @ Vh equal to x (..., m, n): orthonormal columns, singular values descending, orthonormal rows.
+    """The singular value decomposition: U, S and Vh with (U * S) @ Vh equal to x of shape (..., m, n).
 
-    U is (..., m, m) and Vh (..., n, n); without ``full_matrices`` (..., m, k) and (..., k, n), k = min(m, n). Raises
-    LinearAlgebraError without convergence.
+    The columns of U and the rows of Vh are orthonormal, S descends. U is (..., m, m) and Vh (..., n, n); without
+    ``full_matrices`` (..., m, k) and (..., k, n), k = min(m, n). Raises LinearAlgebraError without convergence.
 
     >>> import treadle.ndarray as nd
     >>> nd.linalg.svd(nd.asarray([[3.0, 0.0], [0.0, 4.0]])).S

@@ -4,8 +4,8 @@ Every message names the operation, the shapes, dtypes or devices involved, and t
 """
 
 __all__ = [
-    "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError", "LinearAlgebraError", "ShapeError",
-    "TreadleError",
+    "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError", "LinearAlgebraError",
+    "ShapeError", "TreadleError",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import arange, asarray
 from treadle.ndarray.elementwise import where
 from treadle.ndarray.errors import DeviceError, DTypeError, IndexingError, ShapeError

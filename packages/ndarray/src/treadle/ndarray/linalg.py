@@ -1,7 +1,7 @@
 """The array API standard's extension for linear algebra: ``treadle.ndarray.linalg``.
 
-Products and norms run on own kernels, decompositions through LAPACK (:mod:`treadle.ndarray.decompositions`). ``eig`` and
-``eigvals`` need complex dtypes.
+Products and norms run on own kernels, decompositions through LAPACK (:mod:`treadle.ndarray.decompositions`). ``eig``
+and ``eigvals`` need complex dtypes.
 """
 
 import builtins
@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import DTypeLike, as_array, eye
 from treadle.ndarray.data_types import finfo
 from treadle.ndarray.decompositions import (
@@ -42,9 +42,9 @@ from treadle.ndarray.searching import count_nonzero
 from treadle.ndarray.windows import diagonal as _diagonal
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
-    "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
-    "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+    "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+    "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -112,8 +112,8 @@ def matrix_power(x: NDArray, n: int, /) -> NDArray:
 def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float = 2) -> NDArray:
     """The norms of vectors along axes, or of all elements: sum(abs(x) ** ord) ** (1 / ord).
 
-    ``inf`` and ``-inf`` give the largest and smallest magnitude, 0 the number of elements that are not 0. Integers become
-    float32 first.
+    ``inf`` and ``-inf`` give the largest and smallest magnitude, 0 the number of elements that are not 0. Integers
+    become float32 first.
 
     >>> import treadle.ndarray as nd
     >>> nd.linalg.vector_norm(nd.asarray([3.0, 4.0])).item()
@@ -146,8 +146,7 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str
     array = _matrices(x, "matrix_norm")
     if ord in ("fro", None):
         return vector_norm(array, axis=(-2, -1), keepdims=keepdims)
-    if ord in (1, -1, math.inf, -math.inf):
-        assert not isinstance(ord, str) and ord is not None
+    if isinstance(ord, int | float) and ord in (1, -1, math.inf, -math.inf):
         summed, chosen = (-2, -1) if ord in (1, -1) else (-1, -2)
         totals = sum(abs(array), axis=summed, keepdims=True)
         norms = (max if ord > 0 else min)(totals, axis=chosen, keepdims=True)
@@ -186,9 +185,9 @@ def matrix_rank(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArra
 
 
 def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
-    """The pseudo-inverses (..., n, m) of matrices (..., m, n); singular values up to ``rtol`` times the largest count as 0.
+    """The pseudo-inverses (..., n, m) of matrices (..., m, n).
 
-    ``rtol`` as in :func:`matrix_rank`.
+    Singular values up to ``rtol`` times the largest count as 0; ``rtol`` as in :func:`matrix_rank`.
 
     >>> import treadle.ndarray as nd
     >>> nd.linalg.pinv(nd.asarray([[2.0, 0.0], [0.0, 0.0]])).tolist()

@@ -1,17 +1,18 @@
 """Shapes and order: views wherever strides can express them, copies only where not."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from treadle.ndarray._array import NDArray, assign, reshape
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import result_dtype
 from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, as_array, empty
 from treadle.ndarray.errors import DeviceError, ShapeError
 
 __all__ = [
-    "array_split", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "copy", "expand_dims", "flip",
-    "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "rot90", "split", "squeeze", "stack", "swapaxes",
-    "tile", "unstack",
+    "array_split", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "copy", "expand_dims",
+    "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "roll", "rot90", "split", "squeeze", "stack",
+    "swapaxes", "tile", "unstack",
 ]  # fmt: skip
 
 
@@ -232,12 +233,13 @@ def unstack(x: NDArray, /, *, axis: int = 0) -> tuple[NDArray, ...]:
 def _parts(x: NDArray, ends: Sequence[int], along: int) -> list[NDArray]:
     """x cut at places along an axis."""
     bounds = [0, *ends, x.shape[along]]
-    return [x[(slice(None),) * along + (slice(a, b),)] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [x[(slice(None),) * along + (slice(a, b),)] for a, b in pairwise(bounds)]
 
 
 def array_split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> list[NDArray]:
-    """x cut along an axis, as views: into so many parts, the first ones longer by one where it does not go evenly, or before
-    each of the places listed.
+    """x cut along an axis, as views: into so many parts, or before each of the places listed.
+
+    Where it does not go evenly the first parts are longer by one.
 
     >>> import treadle.ndarray as nd
     >>> nd.array_split(nd.arange(3), 2)
@@ -261,7 +263,7 @@ def split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> lis
     """
     along = normalize_axis(axis, x.ndim, "split")
     if isinstance(sections, int) and (sections < 1 or x.shape[along] % sections):
-        raise ShapeError(f"split: axis {axis} of shape {x.shape} is not cut into {sections} equal parts; see array_split")
+        raise ShapeError(f"split: axis {axis} of shape {x.shape} gives no {sections} equal parts; see array_split")
     return array_split(x, sections, axis=axis)
 
 

@@ -7,12 +7,9 @@ from treadle.ndarray.devices import default_device, device_types
 from treadle.ndarray.devices import device as find_device
 from treadle.ndarray.errors import BackendError, DeviceError, DTypeError
 
-__all__ = ["NamespaceInfo", "namespace_info"]
+__all__ = ["NamespaceInfo", "__array_namespace_info__"]
 
-_STANDARD = frozenset(
-    ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
-    + ["complex64", "complex128"]
-)
+_BEYOND_THE_STANDARD = ("float16", "bfloat16")
 
 
 class NamespaceInfo:
@@ -55,7 +52,8 @@ class NamespaceInfo:
         if unknown:
             raise DTypeError(f"dtypes: no kind {unknown[0]!r}; there are {', '.join(KINDS)}")
         letters = "".join(KINDS[each] for each in kinds)
-        return {name: each for name, each in type_of.items() if each.kind in letters and name in _STANDARD}
+        standard = {name: each for name, each in type_of.items() if name not in _BEYOND_THE_STANDARD}
+        return {name: each for name, each in standard.items() if each.kind in letters}
 
     def devices(self) -> tuple[Device, ...]:
         """The devices that can be used here, one of each type."""
@@ -68,7 +66,7 @@ class NamespaceInfo:
         return tuple(found)
 
 
-def namespace_info() -> NamespaceInfo:
+def __array_namespace_info__() -> NamespaceInfo:
     """The inspection functions of the array API standard.
 
     >>> import treadle.ndarray as nd

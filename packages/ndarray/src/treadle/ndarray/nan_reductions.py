@@ -10,7 +10,7 @@ __all__ = ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar
 
 
 def nansum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
-    """The sum over axis of the elements that are not NaN; 0 where there are none. Otherwise :func:`treadle.ndarray.sum`.
+    """The sum over axis of the elements that are not NaN, 0 of none; otherwise :func:`treadle.ndarray.sum`.
 
     >>> import treadle.ndarray as nd
     >>> nd.nansum(nd.asarray([1.0, nd.nan, 2.0])).item()
@@ -64,7 +64,7 @@ def nanmean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDAr
 
 
 def nanvar(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
-    """The variance over axis of the elements that are not NaN, in two passes; NaN where no more than ``correction`` are.
+    """The variance over axis of the elements that are not NaN; NaN of no more than ``correction``.
 
     >>> import treadle.ndarray as nd
     >>> nd.nanvar(nd.asarray([1.0, nd.nan, 3.0])).item()

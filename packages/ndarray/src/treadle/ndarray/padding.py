@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import arange, as_array, empty
 from treadle.ndarray.elementwise import clip, where
 from treadle.ndarray.errors import DTypeError, ShapeError
@@ -107,9 +107,9 @@ def pad(
     """x with elements added before and after along each axis.
 
     ``pad_width`` is a number for all, a pair (before, after), or a pair for each axis; ``constant_values``, of mode
-    ``constant``, likewise. Other modes: ``edge`` repeats the end, ``reflect`` mirrors at the end's centre, ``symmetric`` at
-    its edge, ``wrap`` goes on from the other end. Raises ShapeError for negative widths, and for any mode but ``constant``
-    along an axis of length 0; ValueError for another mode.
+    ``constant``, likewise. Other modes: ``edge`` repeats the end, ``reflect`` mirrors at the end's centre,
+    ``symmetric`` at its edge, ``wrap`` goes on from the other end. Raises ShapeError for negative widths, and for any
+    mode but ``constant`` along an axis of length 0; ValueError for another mode.
 
     >>> import treadle.ndarray as nd
     >>> nd.pad(nd.asarray([1, 2, 3]), (1, 2)), nd.pad(nd.asarray([1, 2, 3]), 2, mode="reflect")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import result_dtype
 from treadle.ndarray.creation import as_array
 from treadle.ndarray.errors import ShapeError
@@ -113,8 +113,9 @@ def outer(x1: NDArray, x2: NDArray, /) -> NDArray:
 
 
 def dot(x1: NDArray, x2: NDArray, /) -> NDArray:
-    """NumPy's dot: the product with a scalar, the scalar product of vectors, the matrix product; beyond that, the sum over
-    x1's last axis and x2's last but one.
+    """NumPy's dot: the product with a scalar, the scalar product of vectors, the matrix product.
+
+    Beyond that, the sum of products over x1's last axis and x2's last but one.
 
     >>> import treadle.ndarray as nd
     >>> nd.dot(nd.asarray([1, 2]), nd.asarray([10, 1])).item()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array, asarray, full
 from treadle.ndarray.elementwise import ceil, equal, floor, isnan, maximum, minimum, round, where
 from treadle.ndarray.errors import ShapeError
@@ -117,8 +117,8 @@ def quantile(
     """The value below which the fraction q of the elements over axes lies, interpolated between neighbours.
 
     q may be a sequence: its axes then lead the result's. ``method`` is one of NumPy's: linear, lower, higher, nearest,
-    midpoint, interpolated_inverted_cdf, hazen, weibull, median_unbiased, normal_unbiased. NaN where an element is, and of
-    nothing. Integers become float32 first. Raises ShapeError; ValueError for q outside [0, 1] and another method.
+    midpoint, interpolated_inverted_cdf, hazen, weibull, median_unbiased, normal_unbiased. NaN where an element is, and
+    of nothing. Integers become float32 first. Raises ShapeError; ValueError for q outside [0, 1] and another method.
 
     >>> import treadle.ndarray as nd
     >>> nd.quantile(nd.asarray([1.0, 2.0, 4.0]), 0.75).item()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.creation import DTypeLike, as_array, empty_like
 from treadle.ndarray.elementwise import exp, isfinite, log, square, where

@@ -1,4 +1,4 @@
-"""Finding places: in sorted data, and of what is not zero (``argmax``, ``argmin``: reductions; ``where``: elementwise)."""
+"""Finding places in sorted data, and what is not zero (``argmax``, ``argmin``: reductions; ``where``: elementwise)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -26,7 +26,7 @@ def count_nonzero(x: NDArray, /, *, axis: int | Sequence[int] | None = None, kee
 
 
 def common_dtype(x: DType, y: DType) -> DType:
-    """Where dtypes meet to be compared: as ever, but integers and floats in float64, which tells more integers apart."""
+    """Where dtypes meet to be compared: integers and floats in float64, which tells more integers apart."""
     if (x.kind == "f") != (y.kind == "f"):
         return type_of["float64"]
     return result_dtype(x, y)
@@ -52,8 +52,8 @@ def searchsorted(
     """Where each value of x2 would have to be put into x1, 1-D and ascending, to keep it so: int64, of x2's shape.
 
     ``left`` gives the first such place (x1[i-1] < v <= x1[i]), ``right`` the last (x1[i-1] <= v < x1[i]). NaN stands
-    behind all numbers, as :func:`sort` puts it. ``sorter`` holds the indices that sort x1. A binary search, all values side
-    by side. Raises ShapeError, DeviceError, ValueError for another side.
+    behind all numbers, as :func:`sort` puts it. ``sorter`` holds the indices that sort x1. A binary search, all values
+    side by side. Raises ShapeError, DeviceError, ValueError for another side.
 
     >>> import treadle.ndarray as nd
     >>> nd.searchsorted(nd.asarray([1, 3, 3, 5]), nd.asarray([0, 3, 9]))

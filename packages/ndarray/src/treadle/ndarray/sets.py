@@ -1,4 +1,4 @@
-"""Sets: the distinct elements of an array, by sorting. Elements are the same where they are equal: every NaN is distinct."""
+"""Sets: the distinct elements of an array, by sorting. What is equal is the same, so every NaN is distinct."""
 
 from typing import NamedTuple
 
@@ -52,8 +52,7 @@ def _counts(starts: NDArray, size: int) -> NDArray:
 
 
 def unique_all(x: NDArray, /) -> UniqueAll:
-    """The distinct elements in ascending order, where each occurs first in C order, which of them each element of x is, and
-    how often each occurs.
+    """The distinct elements, ascending; where each is first; which of them each element of x is; how many there are.
 
     ``inverse_indices`` has x's shape: ``take(values, inverse_indices)`` is x again. Indices and counts are int64.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from treadle.ndarray import _sorting
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array
 from treadle.ndarray.errors import ShapeError
 
@@ -56,7 +56,7 @@ def sort_with_places(x: NDArray, axis: int, descending: bool, op: str) -> tuple[
 
 
 def topk(x: NDArray, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
-    """The k largest elements along an axis in descending order, or the k smallest in ascending order, and their indices.
+    """The k largest elements along an axis, descending, or the k smallest, ascending, and their indices.
 
     Of equal elements the first ones win; NaN is chosen only where nothing else is left. Raises ShapeError when k is
     negative or more than the axis has.

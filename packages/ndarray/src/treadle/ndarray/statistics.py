@@ -1,10 +1,10 @@
-"""Running sums, histograms and quantiles (``sum``, ``mean``, ``var``, ...: reductions; with NaN left out: nan_reductions)."""
+"""Running sums and histograms (``sum``, ``mean``, ``var``, ...: reductions; quantiles have a room of their own)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.creation import DTypeLike, as_array, asarray, full, linspace, zeros
 from treadle.ndarray.elementwise import logaddexp, where
@@ -47,8 +47,8 @@ def cumulative_sum(
 ) -> NDArray:
     """The running sum along an axis, which only a 1-D x may leave open; with ``include_initial`` a 0 comes first.
 
-    ``dtype`` converts first and names the result's; otherwise small integers are widened to 64 bits, and floats keep their
-    dtype.
+    ``dtype`` converts first and names the result's; otherwise small integers are widened to 64 bits, and floats keep
+    their dtype.
 
     >>> import treadle.ndarray as nd
     >>> nd.cumulative_sum(nd.asarray([1, 2, 3]), include_initial=True)
@@ -72,8 +72,8 @@ def cumulative_prod(
 def logcumsumexp(x: NDArray, /, *, axis: int | None = None) -> NDArray:
     """log(cumsum(exp(x))) along an axis, or over all elements in C order, without overflow or loss of the small terms.
 
-    Integers become float32 first. Sums of twice the length in every step (Hillis and Steele, "Data parallel algorithms",
-    1986): n log n additions.
+    Integers become float32 first. Sums of twice the length in every step (Hillis and Steele, "Data parallel
+    algorithms", 1986): n log n additions.
 
     >>> import treadle.ndarray as nd
     >>> nd.logcumsumexp(nd.asarray([1000.0, -1000.0]))
@@ -104,11 +104,11 @@ def histogram(
 ) -> Histogram:
     """How many elements lie in each bin, and the bins' edges: NumPy's histogram.
 
-    ``bins`` is the number of bins of equal width over ``range`` (by default from the smallest to the largest element), or
-    the ascending edges themselves. A bin holds its lower edge, the last one its upper edge too; what lies outside is not
-    counted. Counts are int64; the sums of ``weights`` instead, with their dtype; with ``density`` they are divided by the
-    total and the width. Edges have x's floating dtype, float64 for integers. Raises ShapeError, ValueError for edges that
-    do not ascend or are not finite.
+    ``bins`` is the number of bins of equal width over ``range`` (by default from the smallest to the largest element),
+    or the ascending edges themselves. A bin holds its lower edge, the last one its upper edge too; what lies outside is
+    not counted. Counts are int64; the sums of ``weights`` instead, with their dtype; with ``density`` they are divided
+    by the total and the width. Edges have x's floating dtype, float64 for integers. Raises ShapeError, ValueError for
+    edges that do not ascend or are not finite.
 
     >>> import treadle.ndarray as nd
     >>> nd.histogram(nd.asarray([0.0, 1.0, 1.5, 2.0]), 2).counts

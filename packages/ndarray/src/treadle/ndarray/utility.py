@@ -1,7 +1,7 @@
 """Differences and comparisons within a tolerance (``all`` and ``any``: reductions)."""
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array, asarray
 from treadle.ndarray.elementwise import isfinite, isnan, not_equal
 from treadle.ndarray.errors import ShapeError

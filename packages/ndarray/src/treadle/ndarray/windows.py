@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._strided import normalize_axis
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import Shape
 from treadle.ndarray.errors import ShapeError
 
@@ -15,8 +15,8 @@ def as_strided(
 ) -> NDArray:
     """A view of x's memory with any shape and strides (bytes), the first element ``offset`` bytes behind x's.
 
-    It must stay between the first and the last byte that x reaches, on whole elements: ShapeError otherwise. Elements may
-    be seen many times, so the view is read-only unless ``writable`` says otherwise.
+    It must stay between the first and the last byte that x reaches, on whole elements: ShapeError otherwise. Elements
+    may be seen many times, so the view is read-only unless ``writable`` says otherwise.
 
     >>> import treadle.ndarray as nd
     >>> x = nd.arange(5)
@@ -31,8 +31,8 @@ def sliding_window_view(
 ) -> NDArray:
     """All windows of a shape over x, as a view: the windows' axes stand behind x's, which are shorter by window - 1.
 
-    ``axis`` names the axes that the window's lengths belong to; None: one length for each of x's axes. Raises ShapeError
-    for a window longer than its axis.
+    ``axis`` names the axes that the window's lengths belong to; None: one length for each of x's axes. Raises
+    ShapeError for a window longer than its axis.
 
     >>> import treadle.ndarray as nd
     >>> nd.sliding_window_view(nd.arange(4), 2).tolist()

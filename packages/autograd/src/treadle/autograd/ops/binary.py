@@ -16,6 +16,7 @@ __all__ = ["Add", "Divide", "Maximum", "Minimum", "Multiply", "Pow", "Subtract"]
 class Add(BinaryOp):
     """x + y."""
 
+    __slots__ = ()
     name = "add"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
@@ -27,6 +28,7 @@ class Add(BinaryOp):
 class Subtract(BinaryOp):
     """x - y."""
 
+    __slots__ = ()
     name = "subtract"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
@@ -39,6 +41,7 @@ class Subtract(BinaryOp):
 class Multiply(BinaryOp):
     """x * y."""
 
+    __slots__ = ()
     name, left_needs, right_needs = "multiply", "y", "x"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
@@ -51,6 +54,7 @@ class Multiply(BinaryOp):
 class Divide(BinaryOp):
     """x / y."""
 
+    __slots__ = ()
     name, left_needs, right_needs = "divide", "y", "yz"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
@@ -65,6 +69,7 @@ class Divide(BinaryOp):
 class Pow(BinaryOp):
     """x to the power y. The derivative by x is 0 where y is 0; that by y is 0 where x is 0 and y is not negative."""
 
+    __slots__ = ()
     name, left_needs, right_needs = "pow", "xy", "xyz"
 
     def compute(self, xp: Any, x: Any, y: Any) -> Any:
@@ -98,6 +103,7 @@ class Pow(BinaryOp):
 class Maximum(BinaryOp):
     """The larger of x and y; equal operands share the gradient in halves."""
 
+    __slots__ = ()
     name, left_needs, right_needs = "maximum", "xy", "xy"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
@@ -110,6 +116,7 @@ class Maximum(BinaryOp):
 class Minimum(BinaryOp):
     """The smaller of x and y; equal operands share the gradient in halves."""
 
+    __slots__ = ()
     name, left_needs, right_needs = "minimum", "xy", "xy"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:

@@ -37,24 +37,37 @@ class CrossEntropy(Op):
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         logits, targets, weight = arrays if len(arrays) == 3 else (*arrays, None)
         axis = self._check(logits.shape, targets.shape, targets.dtype, None if weight is None else weight.shape)
+        if targets.dtype is not xp.int64:
+            targets = xp.astype(targets, xp.int64)
         counted = targets != self.ignore_index
-        classes = xp.where(counted, targets, 0)
-        if bool(xp.any(classes < 0)):  # an index counted from the end would go unnoticed
-            raise IndexingError(f"{self}: a target is negative, and is not ignore_index")
+        chosen = self._chosen(xp, xp.where(counted, targets, 0), logits, axis)
         log_p = xp.log_softmax(logits, axis=axis)
-        picked = -xp.squeeze(xp.take_along_axis(log_p, xp.expand_dims(classes, axis), axis=axis), axis)
-        share = None if weight is None else xp.take(weight, classes, axis=0)
-        losses = picked if share is None else picked * share
+        losses = -xp.sum(xp.where(chosen, log_p, 0.0), axis=axis)
+        share = None if weight is None else self._share(xp, chosen, weight, axis)
+        if share is not None:
+            losses = losses * share
         if self.label_smoothing:
             losses = losses * (1.0 - self.label_smoothing) + self._smooth(xp, log_p, weight, axis)
         losses = xp.where(counted, losses, 0.0)
         if self.reduction == "none":
-            return losses, (logits, classes, counted, weight, None)
+            return losses, (logits, chosen, counted, weight, None)
         total = xp.sum(losses)
         if self.reduction == "sum":
-            return total, (logits, classes, counted, weight, None)
+            return total, (logits, chosen, counted, weight, None)
         count = xp.astype(xp.sum(counted), logits.dtype) if share is None else xp.sum(xp.where(counted, share, 0.0))
-        return total / count, (logits, classes, counted, weight, count)
+        return total / count, (logits, chosen, counted, weight, count)
+
+    def _chosen(self, xp: Any, classes: Any, logits: Any, axis: int) -> Any:
+        """True at each row's class. Raises IndexingError for classes that there are not."""
+        number = logits.shape[axis]
+        if classes.size and bool(xp.any((classes < 0) | (classes >= number))):
+            raise IndexingError(f"{self}: a target is outside of the {number} classes, and is not ignore_index")
+        numbers = xp.arange(number, dtype=classes.dtype, device=classes.device)
+        return xp.expand_dims(classes, axis) == xp.reshape(numbers, (-1,) + (1,) * (classes.ndim - axis))
+
+    def _share(self, xp: Any, chosen: Any, weight: Any, axis: int) -> Any:
+        """The weight of each row's class."""
+        return xp.sum(xp.where(chosen, self._by_class(xp, weight, chosen.ndim, axis), 0.0), axis=axis)
 
     def _smooth(self, xp: Any, log_p: Any, weight: Any, axis: int) -> Any:
         """The loss of the uniform part of the smoothed target."""
@@ -66,21 +79,20 @@ class CrossEntropy(Op):
         return xp.reshape(weight, (-1,) + (1,) * (ndim - 1 - axis))
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        logits, classes, counted, weight, count = node.saved
+        logits, chosen, counted, weight, count = node.saved
         if weight is not None and node.needs_grad(2):
             raise DTypeError(f"{self}: the weight has no gradient; pass weight.detach()")
         axis = 0 if len(logits.shape) == 1 else 1
-        number = logits.shape[axis]
-        wanted = xp.moveaxis(xp.one_hot(classes, number, dtype=logits.dtype), -1, axis)
+        wanted = xp.astype(chosen, logits.dtype)
+        mass = None
+        by_class = 1.0 if weight is None else self._by_class(xp, weight, len(logits.shape), axis)
         if weight is not None:
-            wanted = wanted * self._by_class(xp, weight, len(logits.shape), axis)
+            wanted = wanted * by_class
         if self.label_smoothing:
-            uniform = self.label_smoothing / number
-            wanted = wanted * (1.0 - self.label_smoothing)
-            wanted = wanted + (
-                uniform if weight is None else self._by_class(xp, weight, len(logits.shape), axis) * uniform
-            )
-        mass = None if weight is None else xp.sum(wanted, axis=axis, keepdims=True)
+            uniform = by_class * (self.label_smoothing / logits.shape[axis])
+            wanted = wanted * (1.0 - self.label_smoothing) + uniform
+        if weight is not None:
+            mass = xp.sum(wanted, axis=axis, keepdims=True)
         p = xp.softmax(logits, axis=axis)
         difference = (p if mass is None else p * mass) - wanted
         scale = grad if count is None else grad / count

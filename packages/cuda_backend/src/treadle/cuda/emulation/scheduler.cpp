@@ -1,10 +1,13 @@
 /* Runs a grid: block by block, each thread of a block in a fibre.
  *
  * A fibre takes one thread after the other and runs it to its end; only a thread that must wait (at a barrier, at a
- * warp intrinsic) keeps its fibre, and another fibre goes on with the threads that have not started. So kernels
- * without barriers cost no switch at all. When every thread has finished or waits, whoever can go on is released:
- * first warps whose lanes have all arrived at one intrinsic, else the block, if all its threads wait at one barrier.
- * If nobody can, the kernel is wrong, and the launch fails with a description of who waits where. */
+ * warp intrinsic) keeps its fibre, and another fibre goes on with the threads that have not started. So kernels without
+ * barriers cost next to no switches.
+ *
+ * Warps take turns, and each runs as far ahead as it can: through all its warp intrinsics, up to a barrier of the block
+ * or its end. A GPU may do just that, so a kernel that needs a barrier between warps and has none goes wrong in one of
+ * the two orders. When all warps are stuck, the block is released if all its threads wait at one barrier. If they do
+ * not, the kernel is wrong, and the launch fails with a description of who waits where. */
 #include "cuda_runtime.h"
 #include "fibre.h"
 
@@ -56,6 +59,7 @@ bool last_first = false;
 
 std::vector<Thread> threads;
 size_t started;
+size_t may_start; /* places of the schedule up to the end of the warp whose turn it is */
 Thread *current;
 Fibre main_fibre;
 std::vector<std::unique_ptr<Fibre>> fibres;
@@ -80,14 +84,13 @@ void work()
     entered();
     for (;;) {
         Fibre *fibre = current->fibre;
-        while (started < threads.size()) {
+        while (started < may_start) {
             current = &scheduled(started++);
             current->fibre = fibre;
             current->state = State::ready;
             threadIdx = current->index;
             thread_body(thread_context);
             current->state = State::finished;
-            /* A thread that waited comes to its end when all have started: this fibre has nothing left to take. */
         }
         spare.push_back(current->fibre);
         switch_fibre(*current->fibre, main_fibre);
@@ -113,19 +116,6 @@ void wait(State state, const char *file, int line)
     self->file = file;
     self->line = line;
     switch_fibre(*self->fibre, main_fibre);
-}
-
-/* Lets every thread run that can. */
-void advance()
-{
-    while (started < threads.size()) {
-        Thread &first = scheduled(started);
-        first.fibre = take_fibre();
-        resume(first);
-    }
-    for (size_t place = 0; place < threads.size(); place++)
-        if (scheduled(place).state == State::ready)
-            resume(scheduled(place));
 }
 
 /* The lane that a shuffle reads; a lane that is out of range reads itself. */
@@ -178,31 +168,57 @@ void complete(Thread *warp, unsigned present)
     }
 }
 
-bool release_warps()
+/* Lets the lanes go on that have met in an intrinsic. */
+bool release_warp(size_t begin, size_t end)
 {
+    Thread *warp = &threads[begin];
+    const int lanes = static_cast<int>(end - begin);
     bool released = false;
-    for (size_t base = 0; base < threads.size(); base += WARP) {
-        Thread *warp = &threads[base];
-        int lanes = static_cast<int>(std::min<size_t>(WARP, threads.size() - base));
-        for (int lane = 0; lane < lanes; lane++) {
-            const Thread first = warp[lane];
-            if (first.state != State::at_collective || !(first.mask >> lane & 1))
+    for (int lane = 0; lane < lanes; lane++) {
+        const Thread first = warp[lane];
+        if (first.state != State::at_collective || !(first.mask >> lane & 1))
+            continue;
+        unsigned present = 0;
+        bool all = true;
+        for (int other = 0; other < lanes; other++) {
+            if (!(first.mask >> other & 1) || warp[other].state == State::finished)
                 continue;
-            unsigned present = 0;
-            bool all = true;
-            for (int other = 0; other < lanes; other++) {
-                if (!(first.mask >> other & 1) || warp[other].state == State::finished)
-                    continue;
-                all = all && together(first, warp[other]);
-                present |= 1u << other;
-            }
-            if (all) {
-                complete(warp, present);
-                released = true;
-            }
+            all = all && together(first, warp[other]);
+            present |= 1u << other;
+        }
+        if (all) {
+            complete(warp, present);
+            released = true;
         }
     }
     return released;
+}
+
+/* Runs the threads of one warp until each has finished or can not go on without the other warps. */
+void run_warp(size_t begin, size_t end)
+{
+    may_start = last_first ? threads.size() - begin : end;
+    do {
+        while (started < may_start) {
+            Thread &first = scheduled(started);
+            first.fibre = take_fibre();
+            resume(first);
+        }
+        for (size_t place = 0; place < end - begin; place++) {
+            Thread &thread = threads[last_first ? end - 1 - place : begin + place];
+            if (thread.state == State::ready)
+                resume(thread);
+        }
+    } while (release_warp(begin, end));
+}
+
+void run_warps()
+{
+    const size_t warps = (threads.size() + WARP - 1) / WARP;
+    for (size_t turn = 0; turn < warps; turn++) {
+        size_t begin = (last_first ? warps - 1 - turn : turn) * WARP;
+        run_warp(begin, std::min(begin + WARP, threads.size()));
+    }
 }
 
 bool release_block()
@@ -257,13 +273,13 @@ bool run_block()
     if (dynamic.memory)
         memset(dynamic.memory.get(), 0xFF, dynamic.nbytes);
     for (;;) {
-        advance();
+        run_warps();
         bool finished = true;
         for (const Thread &thread : threads)
             finished = finished && thread.state == State::finished;
         if (finished)
             return true;
-        if (!release_warps() && !release_block()) {
+        if (!release_block()) {
             diagnose();
             return false;
         }

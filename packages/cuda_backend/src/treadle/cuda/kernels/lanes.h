@@ -53,17 +53,13 @@ TD_DEVICE Value fold_lanes(const Lanes &plan, Value *parts, Value value, Merge m
     return value;
 }
 
-/* The same, but every lane of a line gets the result. */
+/* The same, but every lane of a line gets the result, which lane 0 left in parts before the last barrier. They read it
+ * without another one, so parts is in use until the block's next barrier: two folds in a row take two arrays. */
 template <class Value, class Merge>
 TD_DEVICE Value fold_for_all_lanes(const Lanes &plan, Value *parts, Value value, Merge merge)
 {
-    value = fold_lanes(plan, parts, value, merge);
-    if (lane_of(plan) == 0)
-        parts[line_of(plan)] = value;
-    __syncthreads();
-    value = parts[line_of(plan)];
-    __syncthreads();
-    return value;
+    fold_lanes(plan, parts, value, merge);
+    return parts[line_of(plan)];
 }
 
 /* The lines of x and out along one axis: the walk's places are where lines begin. */

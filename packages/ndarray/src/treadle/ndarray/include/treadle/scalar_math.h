@@ -53,9 +53,11 @@ TD_FN float td_exp_f32(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    int32_t k = td_f32_to_bits(shifted) - 0x4B400000;
+    int32_t k = (int32_t)((uint32_t)td_f32_to_bits(shifted) - 0x4B400000u);
     int32_t half = k >> 1;
-    float scaled = p * td_bits_to_f32((half + 127) << 23) * td_bits_to_f32((k - half + 127) << 23);
+    float low = td_bits_to_f32((int32_t)((uint32_t)(half + 127) << 23));
+    float high = td_bits_to_f32((int32_t)((uint32_t)(k - half + 127) << 23));
+    float scaled = p * low * high;
     return x != x ? x : scaled;
 #endif
 }
@@ -69,8 +71,8 @@ TD_FN float td_log_f32(float x)
     int subnormal = x < 1.17549435e-38f;
     float scaled = subnormal ? x * 8388608.0f : x;
     int32_t bits = td_f32_to_bits(scaled);
-    int32_t e = (bits - 0x3F3504F3) >> 23; /* 0x3F3504F3: sqrt(1/2) */
-    float m = td_bits_to_f32(bits - (int32_t)((uint32_t)e << 23)) - 1.0f;
+    int32_t e = (int32_t)((uint32_t)bits - 0x3F3504F3u) >> 23; /* 0x3F3504F3: sqrt(1/2) */
+    float m = td_bits_to_f32((int32_t)((uint32_t)bits - ((uint32_t)e << 23))) - 1.0f;
     float exponent = (float)(e - (subnormal ? 23 : 0));
     float z = m * m;
     float p = 7.0376836292e-2f;

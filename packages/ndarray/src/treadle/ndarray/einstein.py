@@ -16,7 +16,7 @@ __all__ = ["einsum"]
 
 
 class _Term(NamedTuple):
-    """An array with a label for each axis, none twice. The axes of an ellipsis are labelled "-1", "-2", ... from the end."""
+    """An array with a label for each axis, none twice; those of an ellipsis are "-1", "-2", ... from the end."""
 
     array: NDArray
     labels: tuple[str, ...]
@@ -26,10 +26,10 @@ def einsum(subscripts: str, /, *operands: NDArray) -> NDArray:
     """The sum of products that the subscripts name: one letter an axis, operands parted by commas, "->" and the result.
 
     Axes with one letter are multiplied together; a letter that the result lacks is summed over. Twice in one operand it
-    takes the diagonal. "..." stands for the axes without letters, which broadcast. Without "->" the result has the letters
-    that occur once, in alphabetical order, behind the ellipsis. Lengths of 1 broadcast. Of several operands the two with
-    the smallest product are multiplied first. The dtypes meet in one, which the result keeps. One operand without a sum
-    gives a view.
+    takes the diagonal. "..." stands for the axes without letters, which broadcast. Without "->" the result has the
+    letters that occur once, in alphabetical order, behind the ellipsis. Lengths of 1 broadcast. Of several operands the
+    two with the smallest product are multiplied first. The dtypes meet in one, which the result keeps. One operand
+    without a sum gives a view.
 
     Raises ShapeError for subscripts that are malformed or do not fit the operands.
 

@@ -1,0 +1,8 @@
+cimport cython
+
+from treadle.ndarray._strided cimport Strided
+
+
+@cython.no_gc
+cdef class Operators(Strided):
+    pass

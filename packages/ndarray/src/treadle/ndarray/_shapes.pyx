@@ -1,0 +1,84 @@
+"""Shapes and axes between Python and the view struct: tuples out, checked numbers in."""
+
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int64_t
+
+import operator
+
+from treadle.ndarray._types cimport TD_MAX_NDIM, td_view
+
+from treadle.ndarray.errors import ShapeError
+
+
+cdef tuple view_shape(const td_view *view):
+    cdef int axis
+    cdef tuple shape = PyTuple_New(view.ndim)
+    cdef object length
+    for axis in range(view.ndim):
+        length = view.shape[axis]
+        Py_INCREF(length)  # the tuple takes a reference over
+        PyTuple_SET_ITEM(shape, axis, length)
+    return shape
+
+
+cdef int64_t countable_size(const td_view *view, str op) except -1:
+    """The number of elements; raises ShapeError where 64 bits do not hold it, which only a view can come to."""
+    cdef object size = 1
+    for length in view_shape(view):
+        size *= length
+    if size >= 1 << 62:
+        raise ShapeError(f"{op}: shape {view_shape(view)} has more elements than can be counted")
+    return size
+
+
+cdef int read_shape(object shape, td_view *view, str op) except -1:
+    """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
+    cdef int64_t length
+    if isinstance(shape, int):
+        shape = (shape,)
+    try:
+        lengths = [operator.index(each) for each in shape]
+    except TypeError:
+        raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
+    if len(lengths) > TD_MAX_NDIM:
+        raise ShapeError(f"{op}: {len(lengths)} dimensions; at most {TD_MAX_NDIM} are possible")
+    view.ndim = 0
+    for each in lengths:
+        if each < 0 or each >= 1 << 62:
+            raise ShapeError(f"{op}: shape {tuple(lengths)} has the impossible length {each}")
+        view.shape[view.ndim] = each
+        view.ndim += 1
+    return 0
+
+
+cdef int axis_number(object axis, int ndim, str op) except -2:
+    """An axis as a number in [0, ndim); -1 where it is out of bounds."""
+    cdef int64_t number
+    try:
+        number = operator.index(axis)
+    except TypeError:
+        raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
+    except OverflowError:
+        return -1
+    if number < -ndim or number >= ndim:
+        return -1
+    return <int>(number + ndim if number < 0 else number)
+
+
+cdef int normal_axis(object axis, const td_view *view, str op) except -1:
+    """An axis of a view as a number in [0, ndim); raises ShapeError."""
+    cdef int number = axis_number(axis, view.ndim, op)
+    if number < 0:
+        raise ShapeError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)} of "
+                         f"{view.ndim} dimensions; it must be in "
+                         f"[{-view.ndim}, {view.ndim})")
+    return number
+
+
+def normalize_axis(axis, int ndim, str op):
+    """An axis as a number in [0, ndim); raises ShapeError that names the op."""
+    cdef int number = axis_number(axis, ndim, op)
+    if number < 0:
+        raise ShapeError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
+    return number

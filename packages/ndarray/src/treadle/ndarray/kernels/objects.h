@@ -1,0 +1,40 @@
+/* Making array objects quickly: straight to the type's constructor, and from a stack of spare ones.
+ * Called with the GIL held, which is the stack's lock. */
+#ifndef TREADLE_OBJECTS_H
+#define TREADLE_OBJECTS_H
+
+#include <Python.h>
+#include <string.h>
+
+#define TD_NEW(type, arguments) ((PyTypeObject *)(type))->tp_new((PyTypeObject *)(type), arguments, NULL)
+
+#define TD_SPARE_OBJECTS 256
+static void *td_spare_objects[TD_SPARE_OBJECTS];
+static int td_spare_count = 0;
+
+static PyObject *td_object_alloc(PyTypeObject *type, Py_ssize_t items)
+{
+    PyObject *object = (PyObject *)(td_spare_count ? td_spare_objects[--td_spare_count]
+                                                   : PyObject_Malloc((size_t)type->tp_basicsize));
+    (void)items;
+    if (!object)
+        return PyErr_NoMemory();
+    memset(object, 0, (size_t)type->tp_basicsize);
+    return PyObject_Init(object, type);
+}
+
+static void td_object_free(void *object)
+{
+    if (td_spare_count < TD_SPARE_OBJECTS)
+        td_spare_objects[td_spare_count++] = object;
+    else
+        PyObject_Free(object);
+}
+
+static void td_recycle(PyObject *type)
+{
+    ((PyTypeObject *)type)->tp_alloc = td_object_alloc;
+    ((PyTypeObject *)type)->tp_free = td_object_free;
+}
+
+#endif
