@@ -19,7 +19,7 @@ SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
 
 
 def _class(row: Op) -> Any:
-    return getattr(ag.ops, row.name.capitalize() if row.name != "pow" else "Pow")
+    return getattr(ag.ops, "".join(part.capitalize() for part in row.name.split("_")))
 
 
 def _rows(family: Family) -> list[Any]:

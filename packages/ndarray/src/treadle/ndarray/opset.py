@@ -195,7 +195,7 @@ _ROWS = (
     _binary("atan2", _FLOATING, "The angle of the point (y, x), whose ordinate comes first, in [-pi, pi].", "atan2([0.0], 1.0) -> [0.0]", differentiable=True, smooth=(0.5, 4.0)),
     _binary("hypot", _FLOATING, "sqrt(x * x + y * y) without overflow on the way.", "hypot([3.0], 4.0) -> [5.0]", differentiable=True, smooth=(0.5, 4.0)),
     _binary("logaddexp", _FLOATING, "log(exp(x) + exp(y)) without overflow.", "logaddexp([1000.0], 0.0) -> [1000.0]", differentiable=True, domain=(-100.0, 100.0), smooth=(-2.0, 2.0)),
-    _binary("copysign", _FLOATING, "The magnitude of x with the sign of y.", "copysign([1.0], -0.0) -> [-1.0]"),
+    _binary("copysign", _FLOATING, "The magnitude of x with the sign of y.", "copysign([1.0], -0.0) -> [-1.0]", differentiable=True, smooth=(0.5, 4.0)),
     _binary("nextafter", _FLOATING, "The number next to x on the way to y.", "nextafter([1.0], 1.0) -> [1.0]"),
     _binary("bitwise_left_shift", _INTEGER, "The bits of x moved up by y; 0 where y is negative or no less than their number.", "bitwise_left_shift([1, 3], 2) -> [4, 12]", reference="numpy.left_shift", domain=(-3.0, 30.0)),
     _binary("bitwise_right_shift", _INTEGER, "The bits of x moved down by y, the sign repeated; as if all were moved out where y is negative or no less than their number.", "bitwise_right_shift([5, -5], 1) -> [2, -3]", reference="numpy.right_shift", domain=(-3.0, 30.0)),

@@ -15,4 +15,5 @@ from treadle.autograd.ops.manipulation import *
 from treadle.autograd.ops.normalizing import *
 from treadle.autograd.ops.reductions import *
 from treadle.autograd.ops.ternary import *
+from treadle.autograd.ops.trigonometric import *
 from treadle.autograd.ops.unary import *

@@ -29,13 +29,16 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
 
     So a branch that ``where`` did not select contributes nothing, as it should, even at a pole of its derivative. Each
     value comes with a number at which the rule is well defined, taken instead of it there, so that the second
-    derivative stays clean too.
+    derivative stays clean too. A value that is a Python scalar is an operand's configuration and stays as it is.
     """
     if xp is nd:
         return xp.where(grad == 0.0, grad, rule(grad, *[value for value, _ in values]))
     plain = rule(grad.detach(), *[value.detach() if isinstance(value, Tensor) else value for value, _ in values])
     ill = xp.logical_and(grad == 0.0, xp.logical_not(xp.isfinite(plain)))
-    return rule(grad, *[xp.where(ill, instead, value) for value, instead in values])
+    return rule(
+        grad,
+        *[value if isinstance(value, int | float) else xp.where(ill, instead, value) for value, instead in values],
+    )
 
 
 def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:

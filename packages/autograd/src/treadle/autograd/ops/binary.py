@@ -10,7 +10,7 @@ from typing import Any
 from treadle.autograd._elementwise import BinaryOp
 from treadle.autograd.ops._common import guarded
 
-__all__ = ["Add", "Divide", "Maximum", "Minimum", "Multiply", "Pow", "Subtract"]
+__all__ = ["Add", "Copysign", "Divide", "Logaddexp", "Maximum", "Minimum", "Multiply", "Pow", "Subtract"]
 
 
 class Add(BinaryOp):
@@ -126,6 +126,31 @@ class Minimum(BinaryOp):
         return xp.where(xp.equal(x, y), grad * 0.5, xp.where(xp.less(x, y), 0.0, grad))
 
 
+class Logaddexp(BinaryOp):
+    """log(exp(x) + exp(y)); its derivatives are the shares of the two powers."""
+
+    name, left_needs, right_needs = "logaddexp", "xy", "xy"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return guarded(xp, grad, lambda g, x, y: g * xp.sigmoid(x - y), (x, 0.0), (y, 0.0))
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return guarded(xp, grad, lambda g, x, y: g * xp.sigmoid(y - x), (x, 0.0), (y, 0.0))
+
+
+class Copysign(BinaryOp):
+    """The magnitude of x with the sign of y; its derivative by x is 0 at 0, that by y is 0."""
+
+    name, left_needs, right_needs = "copysign", "xy", ""
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        sign = math.copysign(1.0, y) if self.right is not None else xp.copysign(1.0, y)
+        return grad * (xp.sign(x) * sign)
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return grad * 0.0
+
+
 add = Add()
 subtract = Subtract()
 multiply = Multiply()
@@ -133,3 +158,5 @@ divide = Divide()
 pow = Pow()
 maximum = Maximum()
 minimum = Minimum()
+logaddexp = Logaddexp()
+copysign = Copysign()

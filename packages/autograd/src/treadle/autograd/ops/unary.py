@@ -14,9 +14,14 @@ __all__ = [
     "Cos",
     "Erf",
     "Exp",
+    "Exp2",
     "Expm1",
+    "Gelu",
+    "GeluTanh",
     "Log",
     "Log1p",
+    "Log2",
+    "Log10",
     "Negative",
     "Positive",
     "Reciprocal",
@@ -183,6 +188,62 @@ class Softplus(UnaryOp):
         return grad * xp.sigmoid(saved)
 
 
+class Exp2(UnaryOp):
+    """2 to the power x."""
+
+    name, saves = "exp2", "y"
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        return guarded(xp, grad, lambda g, y: g * (y * math.log(2.0)), (saved, 0.0))
+
+
+class Log2(UnaryOp):
+    """The logarithm to base 2."""
+
+    name = "log2"
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        return guarded(xp, grad, lambda g, x: g / (x * math.log(2.0)), (saved, 1.0))
+
+
+class Log10(UnaryOp):
+    """The logarithm to base 10."""
+
+    name = "log10"
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        return guarded(xp, grad, lambda g, x: g / (x * math.log(10.0)), (saved, 1.0))
+
+
+class Gelu(UnaryOp):
+    """x times the normal distribution's cumulative probability P of x; its derivative is P(x) + x * P'(x)."""
+
+    name = "gelu"
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        def rule(g: Any, x: Any) -> Any:
+            below = 0.5 + 0.5 * xp.erf(x * math.sqrt(0.5))
+            return g * (below + x * (xp.exp(-0.5 * (x * x)) * (1.0 / math.sqrt(2.0 * math.pi))))
+
+        return guarded(xp, grad, rule, (saved, 0.0))
+
+
+class GeluTanh(UnaryOp):
+    """x * sigmoid(2 u) with u = sqrt(2/pi) * (x + 0.044715 x^3), the approximation of gelu."""
+
+    name = "gelu_tanh"
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        scale = 2.0 * math.sqrt(2.0 / math.pi)
+
+        def rule(g: Any, x: Any) -> Any:
+            square = x * x
+            below = xp.sigmoid(x * (scale + (scale * 0.044715) * square))
+            return g * (below + below * (1.0 - below) * (x * (scale + (3.0 * scale * 0.044715) * square)))
+
+        return guarded(xp, grad, rule, (saved, 0.0))
+
+
 positive = Positive()
 negative = Negative()
 abs = Abs()
@@ -200,3 +261,8 @@ sigmoid = Sigmoid()
 erf = Erf()
 relu = Relu()
 softplus = Softplus()
+exp2 = Exp2()
+log2 = Log2()
+log10 = Log10()
+gelu = Gelu()
+gelu_tanh = GeluTanh()
