@@ -1,6 +1,7 @@
 """The extension ``linalg`` on every device, against its definitions and NumPy."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
@@ -103,10 +104,11 @@ def test_norms_and_ranks(device: str, values: Any, data: st.DataObject) -> None:
     dtype, keepdims = values.dtype.name, data.draw(st.booleans())
     x = data.draw(st.sampled_from(arrays(values, device)))
     if 0 not in values.shape[-2:]:
-        for order in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
-            expected = np.linalg.matrix_norm(values, ord=order, keepdims=keepdims)  # type: ignore[arg-type]
-            near(linalg.matrix_norm(x, ord=order, keepdims=keepdims), expected, dtype, device)  # type: ignore[arg-type]
-        axis = data.draw(st.sampled_from([-1, -2, (-2, -1)]))
+        orders: list[Any] = ["fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf]
+        for order in orders:
+            expected = np.linalg.matrix_norm(values, ord=order, keepdims=keepdims)
+            near(linalg.matrix_norm(x, ord=order, keepdims=keepdims), expected, dtype, device)
+        axis: Any = data.draw(st.sampled_from([-1, -2, (-2, -1)]))
         for power in (0, 1, 2, 3, 0.5, math.inf, -math.inf):
             expected = np.linalg.vector_norm(values, axis=axis, ord=power, keepdims=keepdims)
             near(linalg.vector_norm(x, axis=axis, ord=power, keepdims=keepdims), expected, dtype, device)
@@ -143,16 +145,18 @@ def test_what_does_not_exist_is_refused(device: str) -> None:
         linalg.inv(singular)
     with pytest.raises(nd.LinearAlgebraError, match="cholesky"):
         linalg.cholesky(-nd.eye(2, device=device))
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: linalg.inv(flat),
         lambda: linalg.det(nd.ones(3, device=device)),
         lambda: linalg.matrix_power(flat, 2),
         lambda: linalg.solve(nd.eye(2, device=device), nd.ones(3, device=device)),
         lambda: linalg.svd(nd.ones(3, device=device)),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(nd.ShapeError):
             call()
-    for wrong in (lambda: linalg.qr(flat, mode="raw"), lambda: linalg.matrix_norm(flat, ord=3)):
+    refused: list[Callable[[], Any]] = [lambda: linalg.qr(flat, mode="raw"), lambda: linalg.matrix_norm(flat, ord=3)]
+    for wrong in refused:
         with pytest.raises(ValueError, match=r"mode|norm"):
             wrong()
 

@@ -1,5 +1,6 @@
 """tensordot, vecdot, dot, kron, outer and einsum on every device, against NumPy."""
 
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
@@ -142,7 +143,7 @@ def test_products_refuse_what_does_not_fit(device: str) -> None:
     def ones(*shape: int) -> nd.NDArray:
         return nd.ones(shape, device=device)
 
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: nd.vecdot(ones(3), ones(4)),
         lambda: nd.vecdot(ones(3), ones(1)),
         lambda: nd.vecdot(ones(3), ones(2, 3), axis=0),
@@ -150,7 +151,8 @@ def test_products_refuse_what_does_not_fit(device: str) -> None:
         lambda: nd.tensordot(ones(2, 3), ones(3, 2), axes=3),
         lambda: nd.tensordot(ones(2, 2), ones(2, 2), axes=([0, 0], [0, 1])),
         lambda: nd.outer(ones(2, 2), ones(2)),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(nd.ShapeError):
             call()
     assert_same(nd.outer(ones(2), ones(3)), np.ones((2, 3), np.float32))

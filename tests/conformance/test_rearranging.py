@@ -1,5 +1,6 @@
 """Windows, padding, and what lays elements out anew, on every device, against NumPy."""
 
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
@@ -113,12 +114,13 @@ def test_pad_constants_and_errors(device: str) -> None:
     array = nd.asarray(x, device=device)
     for width, values in (((1, 2), (5, 6)), (((1, 0), (2, 1)), ((1, 2), (3, 4))), (2, 9)):
         assert_same(nd.pad(array, width, constant_values=values), np.pad(x, width, constant_values=values))
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: nd.pad(array, -1),
         lambda: nd.pad(array, (1, 2, 3)),
         lambda: nd.pad(nd.zeros((0,), device=device), 1, mode="edge"),
         lambda: nd.pad(array, 1, mode="mirror"),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(ValueError, match="pad"):
             call()
 
@@ -195,7 +197,8 @@ def test_as_strided_stays_inside(device: str) -> None:
             nd.as_strided(x, shape, strides, offset=offset)
     with pytest.raises(nd.ShapeError):
         nd.as_strided(nd.zeros((0,), device=device), (1,), (4,))
-    for call in (lambda: nd.sliding_window_view(x, 7), lambda: nd.sliding_window_view(x, -1)):
+    calls: list[Callable[[], Any]] = [lambda: nd.sliding_window_view(x, 7), lambda: nd.sliding_window_view(x, -1)]
+    for call in calls:
         with pytest.raises(nd.ShapeError, match="window"):
             call()
 
@@ -207,5 +210,6 @@ def test_meshgrid(device: str) -> None:
     for count in range(4):
         for indexing in ("xy", "ij"):
             actual = nd.meshgrid(*arrays[:count], indexing=indexing)
-            for one, other in zip(actual, np.meshgrid(*parts[:count], indexing=indexing), strict=True):
+            expected: Any = np.meshgrid(*parts[:count], indexing=indexing)
+            for one, other in zip(actual, expected, strict=True):
                 assert_same(one, other)
