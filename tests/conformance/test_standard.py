@@ -107,3 +107,32 @@ def test_operators_shift() -> None:
     assert x.tolist() == [2, -4]
     with pytest.raises(nd.DTypeError, match="bitwise_left_shift"):
         nd.asarray([1.0]) << 1
+
+
+def test_wrong_axes_are_index_errors_too() -> None:
+    x = nd.ones((2, 3))
+    for call in (nd.sum, nd.sort, nd.flip, nd.squeeze, nd.unstack, nd.cumsum):
+        with pytest.raises(nd.AxisError, match=r"axis 2 is out of bounds") as caught:
+            call(x, axis=2)
+        assert isinstance(caught.value, IndexError)
+    with pytest.raises(nd.AxisError):
+        nd.expand_dims(x, (0, 4))
+
+
+def test_diagonals_far_outside_are_empty() -> None:
+    for far in (2**70, -(2**70)):
+        assert nd.sum(nd.eye(2, 3, k=far)).item() == 0
+        assert nd.sum(nd.tril(nd.ones((2, 3)), k=far)).item() == (6 if far > 0 else 0)
+        assert nd.sum(nd.triu(nd.ones((2, 3)), k=far)).item() == (0 if far > 0 else 6)
+
+
+def test_masks_of_no_elements() -> None:
+    """A mask may have length 0 where the array has not; any other length must agree."""
+    x = nd.ones((2, 3))
+    assert x[nd.zeros((0,), dtype="bool")].shape == (0, 3)
+    assert x[nd.zeros((2, 0), dtype="bool")].shape == (0,)
+    x[nd.zeros((0, 3), dtype="bool")] = 5.0
+    assert nd.sum(x).item() == 6
+    for wrong in ((1,), (2, 1), (2, 3, 0)):
+        with pytest.raises(nd.IndexingError):
+            x[nd.zeros(wrong, dtype="bool")]

@@ -38,6 +38,7 @@ from treadle.ndarray.devices import default_device, device, device_types, use_de
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
 from treadle.ndarray.elementwise import __all__ as _elementwise_names
 from treadle.ndarray.errors import (
+    AxisError,
     BackendError,
     BufferReadOnlyError,
     DeviceError,
@@ -140,8 +141,8 @@ __all__ = [
     "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += [
-    "LinearAlgebraError", "__array_api_version__", "__array_namespace_info__", "allclose", "argsort", "array_split",
-    "as_strided", "can_cast", "conj", "count_nonzero", "cumulative_prod", "cumulative_sum", "diagonal", "diff", "dot",
+    "AxisError", "LinearAlgebraError", "__array_api_version__", "__array_namespace_info__", "allclose", "argsort",
+    "array_split", "as_strided", "can_cast", "conj", "count_nonzero", "cumulative_prod", "cumulative_sum", "diagonal", "diff", "dot",
     "einsum", "finfo", "histogram", "iinfo", "imag", "isclose", "isdtype", "isin", "kron", "linalg", "logcumsumexp",
     "median", "meshgrid", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile",
     "nanstd", "nansum", "nanvar", "outer", "pad", "percentile", "quantile", "real", "repeat", "result_type", "roll",

@@ -8,7 +8,7 @@ import operator
 
 from treadle.ndarray._types cimport TD_MAX_NDIM, td_view
 
-from treadle.ndarray.errors import ShapeError
+from treadle.ndarray.errors import AxisError, ShapeError
 
 
 cdef tuple view_shape(const td_view *view):
@@ -67,18 +67,18 @@ cdef int axis_number(object axis, int ndim, str op) except -2:
 
 
 cdef int normal_axis(object axis, const td_view *view, str op) except -1:
-    """An axis of a view as a number in [0, ndim); raises ShapeError."""
+    """An axis of a view as a number in [0, ndim); raises AxisError."""
     cdef int number = axis_number(axis, view.ndim, op)
     if number < 0:
-        raise ShapeError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)} of "
-                         f"{view.ndim} dimensions; it must be in "
-                         f"[{-view.ndim}, {view.ndim})")
+        raise AxisError(f"{op}: axis {axis} is out of bounds for shape {view_shape(view)} of "
+                        f"{view.ndim} dimensions; it must be in "
+                        f"[{-view.ndim}, {view.ndim})")
     return number
 
 
 def normalize_axis(axis, int ndim, str op):
-    """An axis as a number in [0, ndim); raises ShapeError that names the op."""
+    """An axis as a number in [0, ndim); raises AxisError that names the op."""
     cdef int number = axis_number(axis, ndim, op)
     if number < 0:
-        raise ShapeError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
+        raise AxisError(f"{op}: axis {axis} is out of bounds for {ndim} dimensions; it must be in [{-ndim}, {ndim})")
     return number

@@ -330,6 +330,7 @@ def eye(
     """
     rows = arange(n_rows, device=device)
     columns = arange(n_rows if n_cols is None else n_cols, device=device)
+    k = max(-rows.size, min(operator.index(k), columns.size))  # beyond these nothing changes
     return ((rows[:, None] + k) == columns).astype(_float32 if dtype is None else dtype)
 
 
@@ -338,6 +339,7 @@ def _triangle(x: NDArray, k: int, lower: bool) -> NDArray:
 
     if x.ndim < 2:
         raise ShapeError(f"{'tril' if lower else 'triu'}: shape {x.shape} has no two axes")
+    k = max(-x.shape[-2], min(operator.index(k), x.shape[-1]))  # beyond these nothing changes
     rows = arange(x.shape[-2], device=x.device)[:, None] + k
     columns = arange(x.shape[-1], device=x.device)
     return where(rows >= columns if lower else rows <= columns, x, zeros((), dtype=x.dtype, device=x.device))

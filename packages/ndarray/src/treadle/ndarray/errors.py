@@ -4,8 +4,8 @@ Every message names the operation, the shapes, dtypes or devices involved, and t
 """
 
 __all__ = [
-    "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError", "LinearAlgebraError",
-    "ShapeError", "TreadleError",
+    "AxisError", "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError",
+    "LinearAlgebraError", "ShapeError", "TreadleError",
 ]  # fmt: skip
 
 
@@ -39,3 +39,7 @@ class BackendError(TreadleError, RuntimeError):
 
 class LinearAlgebraError(TreadleError, ValueError):
     """A matrix that a decomposition does not exist for: singular, not positive definite, or without convergence."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis that the array does not have."""

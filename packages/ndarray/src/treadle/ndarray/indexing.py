@@ -30,7 +30,10 @@ def _index_array(item: Any, x: NDArray) -> NDArray:
 def _expand_mask(mask: NDArray, x: NDArray, axis: int) -> list[NDArray]:
     """A boolean mask as one index array for each axis it covers."""
     covered = x.shape[axis : axis + mask.ndim]
-    if covered != mask.shape:
+    fits = len(covered) == mask.ndim and all(  # a mask may be 0 long where x is not, as the standard has it
+        length in (other, 0) for length, other in zip(mask.shape, covered, strict=True)
+    )
+    if not fits:
         raise IndexingError(f"index: a mask of shape {mask.shape} does not fit axes {covered} of shape {x.shape}")
     places = _families.nonzero(mask)
     return [places[:, each] for each in range(mask.ndim)]
