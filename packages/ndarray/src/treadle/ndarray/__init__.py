@@ -12,7 +12,8 @@ import treadle.ndarray.config  # first: it chooses the kernels
 from treadle.ndarray import _array, _dispatch, random
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import empty_cache, memory_statistics
-from treadle.ndarray._types import Device, DType, dtype_named as dtype, result_dtype
+from treadle.ndarray._types import Device, DType, result_dtype
+from treadle.ndarray._types import dtype_named as dtype
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
 from treadle.ndarray.creation import (
     arange,
@@ -28,9 +29,11 @@ from treadle.ndarray.creation import (
     ones_like,
     tril,
     triu,
-    type_of as _type_of,
     zeros,
     zeros_like,
+)
+from treadle.ndarray.creation import (
+    type_of as _type_of,
 )
 from treadle.ndarray.devices import default_device, device, device_types, use_device
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
@@ -46,12 +49,16 @@ from treadle.ndarray.errors import (
 )
 from treadle.ndarray.indexing import (
     get_advanced as get_advanced,
+)
+from treadle.ndarray.indexing import (
     nonzero,
     put_along_axis,
     scatter_add,
-    set_advanced as set_advanced,
     take,
     take_along_axis,
+)
+from treadle.ndarray.indexing import (
+    set_advanced as set_advanced,
 )
 from treadle.ndarray.linalg import matmul
 from treadle.ndarray.manipulation import (
@@ -101,16 +108,100 @@ newaxis = None
 e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
 
 __all__ = [
-    "BackendError", "BufferReadOnlyError", "DType", "DTypeError", "Device", "DeviceError", "IndexingError", "NDArray",
-    "ShapeError", "TreadleError", "adam_step", "all", "any", "arange", "argmax", "argmin", "asarray", "astype", "bool",
-    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "copy", "cumprod", "cumsum", "default_device", "device",
-    "device_types", "dtype", "e", "empty", "empty_cache", "empty_like", "expand_dims", "eye", "flip", "float32", "float64",
-    "full", "full_like", "get_include", "get_num_threads", "inf", "int16", "int32", "int64", "int8", "isa", "linspace",
-    "log_softmax", "logsumexp", "matmul", "matrix_transpose", "max", "mean", "memory_statistics", "min", "moveaxis", "nan",
-    "newaxis", "nonzero", "one_hot", "ones", "ones_like", "permute_dims", "pi", "prod", "put_along_axis", "random", "reshape",
-    "result_dtype", "scatter_add", "set_num_threads", "sgd_step", "show_config", "softmax", "squeeze", "stack", "std", "sum",
-    "swapaxes", "take", "take_along_axis", "tril", "triu", "uint16", "uint32", "uint64", "uint8", "use_device", "var",
-    "zeros", "zeros_like",
+    "BackendError",
+    "BufferReadOnlyError",
+    "DType",
+    "DTypeError",
+    "Device",
+    "DeviceError",
+    "IndexingError",
+    "NDArray",
+    "ShapeError",
+    "TreadleError",
+    "adam_step",
+    "all",
+    "any",
+    "arange",
+    "argmax",
+    "argmin",
+    "asarray",
+    "astype",
+    "bool",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "concat",
+    "copy",
+    "cumprod",
+    "cumsum",
+    "default_device",
+    "device",
+    "device_types",
+    "dtype",
+    "e",
+    "empty",
+    "empty_cache",
+    "empty_like",
+    "expand_dims",
+    "eye",
+    "flip",
+    "float32",
+    "float64",
+    "full",
+    "full_like",
+    "get_include",
+    "get_num_threads",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "isa",
+    "linspace",
+    "log_softmax",
+    "logsumexp",
+    "matmul",
+    "matrix_transpose",
+    "max",
+    "mean",
+    "memory_statistics",
+    "min",
+    "moveaxis",
+    "nan",
+    "newaxis",
+    "nonzero",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "permute_dims",
+    "pi",
+    "prod",
+    "put_along_axis",
+    "random",
+    "reshape",
+    "result_dtype",
+    "scatter_add",
+    "set_num_threads",
+    "sgd_step",
+    "show_config",
+    "softmax",
+    "squeeze",
+    "stack",
+    "std",
+    "sum",
+    "swapaxes",
+    "take",
+    "take_along_axis",
+    "tril",
+    "triu",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "use_device",
+    "var",
+    "zeros",
+    "zeros_like",
 ]  # fmt: skip
 __all__ += _elementwise_names
 

@@ -3,7 +3,15 @@
 Every message names the operation, the shapes, dtypes or devices involved, and the way out.
 """
 
-__all__ = ["BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError", "ShapeError", "TreadleError"]
+__all__ = [
+    "BackendError",
+    "BufferReadOnlyError",
+    "DTypeError",
+    "DeviceError",
+    "IndexingError",
+    "ShapeError",
+    "TreadleError",
+]
 
 
 class TreadleError(Exception):
