@@ -25,7 +25,6 @@ cdef tuple view_shape(const td_view *view):
 
 cdef int read_shape(object shape, td_view *view, str op) except -1:
     """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
-    cdef int64_t length
     if isinstance(shape, int):
         shape = (shape,)
     try:
