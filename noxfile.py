@@ -38,7 +38,7 @@ DISTRIBUTIONS = {
 
 TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "numpy>=2.0")
 BUILDING = ("setuptools>=77", "Cython>=3.1")
-TORCH = "torch>=2.13,<2.15"
+TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
 
 EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}

@@ -19,7 +19,9 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: 
 @each_document
 def test_code_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if document.is_relative_to(ROOT / "packages"):
-        pytest.importorskip({"cuda_backend": "treadle.cuda"}.get(document.parent.name, f"treadle.{document.parent.name}"))
+        pytest.importorskip(
+            {"cuda_backend": "treadle.cuda"}.get(document.parent.name, f"treadle.{document.parent.name}")
+        )
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for block in re.findall(r"^```python\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL):

@@ -24,8 +24,8 @@ C_SOURCES = {
     "_sorting": ["sort"],
 }  # fmt: skip
 MODULES = (
-    "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random", "_operands",
-    "_dispatch", "_families", "_operators", "_array", "_runtime",
+    "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",
+    "_operands", "_dispatch", "_families", "_operators", "_array", "_runtime",
     "_sorting",
 )  # fmt: skip
 
@@ -47,10 +47,19 @@ class BuildExtensions(build_ext):
 def extension(name: str) -> Extension:
     return Extension(
         f"treadle.ndarray.{name}",
-        [str(PACKAGE / f"{name}.pyx"), *(str(PACKAGE / "kernels" / f"{source}.c") for source in C_SOURCES.get(name, ()))],
+        [
+            str(PACKAGE / f"{name}.pyx"),
+            *(str(PACKAGE / "kernels" / f"{source}.c") for source in C_SOURCES.get(name, ())),
+        ],
         include_dirs=[str(PACKAGE), str(PACKAGE / "include")],
         depends=[str(each) for folder in ("kernels", "include/treadle") for each in (PACKAGE / folder).glob("*.h")],
-        extra_compile_args=["-std=gnu11", *(["-O0"] if DEBUG else ["-O3", "-g0"]), "-fno-math-errno", "-fno-trapping-math", "-pthread"],
+        extra_compile_args=[
+            "-std=gnu11",
+            *(["-O0"] if DEBUG else ["-O3", "-g0"]),
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-pthread",
+        ],
         extra_link_args=["-pthread"],
     )
 

@@ -88,8 +88,12 @@ def test_python_scalars() -> None:
     assert nd.asarray([[1, 2]]).tolist() == [[1, 2]]
 
 
-@pytest.mark.parametrize("source", [each.name for each in (nd.bool, nd.int8, nd.uint8, nd.int64, nd.uint64, nd.float32, nd.float64)])
-@pytest.mark.parametrize("target", [each.name for each in (nd.bool, nd.int8, nd.uint8, nd.int64, nd.uint64, nd.float32, nd.float64)])
+@pytest.mark.parametrize(
+    "source", [each.name for each in (nd.bool, nd.int8, nd.uint8, nd.int64, nd.uint64, nd.float32, nd.float64)]
+)
+@pytest.mark.parametrize(
+    "target", [each.name for each in (nd.bool, nd.int8, nd.uint8, nd.int64, nd.uint64, nd.float32, nd.float64)]
+)
 def test_astype(source: str, target: str) -> None:
     values = np.array([0, 1, 2, 100, 127], source)
     np.testing.assert_array_equal(nd.asarray(values).astype(target).numpy(), values.astype(target))

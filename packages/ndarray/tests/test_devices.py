@@ -66,7 +66,9 @@ def test_mixing_devices() -> None:
             mix()
 
 
-@pytest.mark.parametrize(("value", "ends"), [("numpy", "numpy"), ("cpu", "cpu"), ("nonsense", "TREADLE_BACKEND=nonsense")])
+@pytest.mark.parametrize(
+    ("value", "ends"), [("numpy", "numpy"), ("cpu", "cpu"), ("nonsense", "TREADLE_BACKEND=nonsense")]
+)
 def test_environment_names_the_default(value: str, ends: str) -> None:
     code = "import treadle.ndarray as nd\ntry: print(nd.zeros(1).device)\nexcept nd.DeviceError as error: print(error)"
     environment = os.environ | {"TREADLE_BACKEND": value}

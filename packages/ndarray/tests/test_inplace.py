@@ -27,7 +27,11 @@ def test_in_place_keeps_dtype_and_shape() -> None:
 
 
 def test_overlapping_assignment_is_as_if_copied() -> None:
-    for target, source in ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)), (slice(None), slice(None, None, -1))):
+    for target, source in (
+        (slice(1, None), slice(None, -1)),
+        (slice(None, -1), slice(1, None)),
+        (slice(None), slice(None, None, -1)),
+    ):
         x, expected = nd.arange(6), np.arange(6)
         x[target] = x[source]
         expected[target] = expected[source].copy()

@@ -10,7 +10,9 @@ from treadle.ndarray.updates import compose_adam, compose_sgd
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("decoupled", "decay", "maximize"), list(itertools.product((False, True), (0.0, 0.1), (False, True))))
+@pytest.mark.parametrize(
+    ("decoupled", "decay", "maximize"), list(itertools.product((False, True), (0.0, 0.1), (False, True)))
+)
 def test_adam(dtype: str, decoupled: bool, decay: float, maximize: bool) -> None:
     generator = nd.random.Generator(0)
     fused = [generator.uniform(-1, 1, (7, 5), dtype=dtype), *(nd.zeros((7, 5), dtype=dtype) for _ in range(2))]
@@ -18,12 +20,22 @@ def test_adam(dtype: str, decoupled: bool, decay: float, maximize: bool) -> None
     for step in range(1, 4):
         gradient = generator.normal(shape=(5, 7), dtype=dtype).T
         nd.adam_step(
-            fused[0], gradient, fused[1], fused[2], lr=0.01, weight_decay=decay, decoupled=decoupled, step=step, maximize=maximize
+            fused[0],
+            gradient,
+            fused[1],
+            fused[2],
+            lr=0.01,
+            weight_decay=decay,
+            decoupled=decoupled,
+            step=step,
+            maximize=maximize,
         )
         hyper = (0.01, 0.9, 0.999, 1e-8, decay, decoupled, 1 - 0.9**step, 1 - 0.999**step, -1 if maximize else 1)
         compose_adam(composed[0], gradient, composed[1], composed[2], hyper)
     for ours, expected in zip(fused, composed, strict=True):
-        np.testing.assert_allclose(ours.numpy(), expected.numpy(), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-7)
+        np.testing.assert_allclose(
+            ours.numpy(), expected.numpy(), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-7
+        )
 
 
 @pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, False), (0.9, False), (0.9, True)])

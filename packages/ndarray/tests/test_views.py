@@ -21,7 +21,10 @@ VIEWS = {
     "slice beyond": (lambda x: x[-100:100, 7:], lambda x: x[-100:100, 7:]),
     "reshape": (lambda x: x.reshape(2, 2, 30), lambda x: x.reshape(2, 2, 30)),
     "reshape unknown": (lambda x: x.reshape(-1, 3), lambda x: x.reshape(-1, 3)),
-    "split of an axis of a slice": (lambda x: x[:, :, ::2].reshape(2, 2, 5, 3), lambda x: x[:, :, ::2].reshape(2, 2, 5, 3)),
+    "split of an axis of a slice": (
+        lambda x: x[:, :, ::2].reshape(2, 2, 5, 3),
+        lambda x: x[:, :, ::2].reshape(2, 2, 5, 3),
+    ),
     "broadcast": (lambda x: nd.broadcast_to(x[:, :1], (4, 5, 6)), lambda x: np.broadcast_to(x[:, :1], (4, 5, 6))),
     "expand": (lambda x: nd.expand_dims(x, -1), lambda x: x[..., None]),
 }

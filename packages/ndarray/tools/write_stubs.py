@@ -13,13 +13,17 @@ STUB = Path(__file__).parents[1] / "src/treadle/ndarray/elementwise.pyi"
 
 def text() -> str:
     """The stub's contents."""
+    rows = [*family(Family.UNARY), *family(Family.BINARY)]
+    names = sorted(["clip", "where", *(row.name for row in rows)])
     lines = [
         "# Written by tools/write_stubs.py from the op table.",
         "from treadle.ndarray._dispatch import BinaryFunction, UnaryFunction",
         "from treadle.ndarray._dispatch import clip as clip",
         "from treadle.ndarray._dispatch import where as where",
         "",
-        "__all__: list[str]",
+        "__all__ = [",
+        *(f'    "{name}",' for name in names),
+        "]",
         "functions: dict[str, UnaryFunction | BinaryFunction]",
     ]
     lines += [f"{row.name}: UnaryFunction" for row in family(Family.UNARY)]

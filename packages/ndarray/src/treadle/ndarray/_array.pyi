@@ -1,6 +1,6 @@
 from collections.abc import Iterator, Sequence
 from types import EllipsisType, ModuleType
-from typing import Any, Self, SupportsIndex, overload
+from typing import Any, Self, SupportsIndex, Union, overload
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from treadle.ndarray._strided import Strided
 from treadle.ndarray._types import Device, DType
 
 _Scalar = bool | int | float
-_Operand = NDArray | _Scalar
-_Index = SupportsIndex | slice | EllipsisType | NDArray | Sequence[Any] | np.ndarray[Any, Any] | None
+_Operand = Union["NDArray", bool, int, float]
+_Index = Union[SupportsIndex, slice, EllipsisType, "NDArray", Sequence[Any], np.ndarray[Any, Any], None]
 _Key = _Index | tuple[_Index, ...]
 _Axis = int | Sequence[int] | None
 _Shape = SupportsIndex | Sequence[SupportsIndex]
@@ -87,8 +87,12 @@ class NDArray(Strided):
     def squeeze(self, axis: _Axis = None) -> NDArray: ...
     def flatten(self) -> NDArray: ...
     def ravel(self) -> NDArray: ...
-    def sum(self, axis: _Axis = None, *, dtype: DType | str | type | None = None, keepdims: bool = False) -> NDArray: ...
-    def prod(self, axis: _Axis = None, *, dtype: DType | str | type | None = None, keepdims: bool = False) -> NDArray: ...
+    def sum(
+        self, axis: _Axis = None, *, dtype: DType | str | type | None = None, keepdims: bool = False
+    ) -> NDArray: ...
+    def prod(
+        self, axis: _Axis = None, *, dtype: DType | str | type | None = None, keepdims: bool = False
+    ) -> NDArray: ...
     def mean(self, axis: _Axis = None, *, keepdims: bool = False) -> NDArray: ...
     def var(self, axis: _Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray: ...
     def std(self, axis: _Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray: ...

@@ -258,7 +258,8 @@ cdef class NDArray(Operators):
 
     def __index__(self):
         if self.view.ndim != 0 or is_floating(self.view.dtype) or self.view.dtype == TD_bool:
-            raise TypeError(f"only a 0-d integer array is an index, not shape {self.shape_tuple()} of {self.dtype.name}")
+            raise TypeError(f"only a 0-d integer array is an index, not shape {self.shape_tuple()} of "
+                            f"{self.dtype.name}")
         return self.item()
 
     def __repr__(self):

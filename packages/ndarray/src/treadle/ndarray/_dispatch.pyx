@@ -11,7 +11,7 @@ from treadle.ndarray._elementwise cimport (
     TD_TERNARY_clip, TD_TERNARY_where, run_binary, run_ternary, run_unary, slots, td_binary_loop, td_ternary_loop,
     td_unary_loop,
 )
-from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape, same_view, view_size
+from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copy_into, is_array, must_share_device, operand,
 )
@@ -80,12 +80,14 @@ def set_asarray(function):
 
 
 cdef object _undefined(str op, DType dtype):
-    return DTypeError(f"{op} is not defined for {dtype.name} ({OPS[op].accepts.value} dtypes only); convert with astype")
+    return DTypeError(f"{op} is not defined for {dtype.name} ({OPS[op].accepts.value} dtypes only); "
+                      "convert with astype")
 
 
 cdef object _no_fit(str op, operands):
     shapes = " and ".join([str((<Strided>each).shape_tuple()) for each in operands])
-    return ShapeError(f"{op}: shapes {shapes} do not broadcast; compared from the last axis, lengths must be equal or 1")
+    return ShapeError(f"{op}: shapes {shapes} do not broadcast; compared from the last axis, lengths must be equal "
+                      "or 1")
 
 
 cdef Strided _output(object given, DType dtype, Strided like, const td_view *shape, str op):
@@ -114,11 +116,10 @@ cdef bint _clashes(Strided x, Strided out):
 
 cdef object binary(int op, object left, object right, object given, bint from_operator):
     """left op right. From an operator, NotImplemented stands for a foreign operand."""
-    cdef Strided x, y, out, target
+    cdef Strided x, y, out
     cdef DType result
     cdef td_binary_loop loop
     cdef int dtype
-    cdef str name
     if is_array(left):
         x = <Strided>left
         if is_array(right):

@@ -56,4 +56,5 @@ cdef void run_binary(td_binary_loop loop, const td_view *x, const td_view *y, co
 cdef void run_ternary(td_ternary_loop loop, const td_view *x, const td_view *y, const td_view *z,
                       const td_view *out) noexcept nogil
 cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noexcept nogil
-cdef void arange_view(const td_view *out, double start, double step, int64_t int_start, int64_t int_step) noexcept nogil
+cdef void arange_view(const td_view *out, double start, double step, int64_t int_start,
+                      int64_t int_step) noexcept nogil

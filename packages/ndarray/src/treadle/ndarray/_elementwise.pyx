@@ -80,7 +80,8 @@ cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noex
     run_unary(slots.cast[x.dtype][out.dtype], x, out)
 
 
-cdef void arange_view(const td_view *out, double start, double step, int64_t int_start, int64_t int_step) noexcept nogil:
+cdef void arange_view(const td_view *out, double start, double step, int64_t int_start,
+                      int64_t int_step) noexcept nogil:
     """out[i] = start + i * step along a 1-D view: in float64 for floats, else in 64-bit integers."""
     cdef int64_t i, value
     cdef double real

@@ -1,7 +1,7 @@
 """The other families of ops, from checked arguments to a kernel: reductions, scans, matmul, indexing, random, updates.
 
-These functions are what the Python modules of the same areas (reductions.py, linalg.py, indexing.py, ...) call; there the
-public signatures and docstrings are.
+The Python modules of the same areas (reductions.py, linalg.py, indexing.py, ...) call these; the public signatures and
+docstrings are there.
 """
 
 cimport cython
@@ -11,7 +11,7 @@ from treadle.ndarray._elementwise cimport (
     TD_BINARY_add, arange_view, slots, td_adam_settings, td_arg_loop, td_reduction, td_sgd_settings,
 )
 from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, nonzero_view, scatter_view
-from treadle.ndarray._layout cimport broadcast_shape, broadcast_view, overlaps, same_shape
+from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape
 from treadle.ndarray._matmul cimport matmul as matmul_view
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copied, copy_into, must_share_device,
@@ -21,11 +21,11 @@ from treadle.ndarray._reduce cimport arg_view, reduce_view, scan_view
 from treadle.ndarray._shapes cimport normal_axis, view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, is_unsigned, td_view,
+    TD_bool, TD_f32, TD_i64, TD_u64, DType, dtype_from_id, is_floating, is_unsigned, td_view,
 )
 
 from treadle.ndarray._elementwise import REDUCE_NAMES
-from treadle.ndarray.errors import DTypeError, IndexingError, ShapeError
+from treadle.ndarray.errors import IndexingError, ShapeError
 from treadle.ndarray.opset import OPS, Accepts, Family, Result
 
 cdef dict _DRAWS = {
@@ -187,7 +187,7 @@ cpdef Strided matmul(Strided x, Strided y, Strided given):
     cdef Strided out, target
     cdef int m = x.view.ndim - 2
     cdef int n = y.view.ndim - 1
-    cdef int axis, failed
+    cdef int failed
     must_share_device(x, y, "matmul")
     if x.view.shape[m + 1] != y.view.shape[n - 1]:
         raise _matmul_misfit(x, y, f"the inner lengths {x.view.shape[m + 1]} and {y.view.shape[n - 1]} differ")
@@ -299,7 +299,6 @@ def scatter(Strided out, list indices, Strided values, bint accumulate):
     cdef td_view shape
     cdef Strided offsets
     cdef int indexed = <int>len(indices)
-    cdef int add = 0
     check_writable(out, "index assignment")
     must_share_device(out, values, "index assignment")
     _selected_shape(out, indices, &shape)
@@ -321,8 +320,8 @@ cdef Strided _fitted(Strided values, Strided out, const td_view *shape):
     cdef td_view widened = shape[0]
     cdef Strided fitted
     if broadcast_shape(&widened, &values.view) != 0 or not same_shape(&widened, shape):
-        raise ShapeError(f"index assignment: values of shape {values.shape_tuple()} do not broadcast to the selection's "
-                         f"{view_shape(shape)}")
+        raise ShapeError(f"index assignment: values of shape {values.shape_tuple()} do not broadcast to the "
+                         f"selection's {view_shape(shape)}")
     fitted = broadcast(values, shape)
     if (fitted.view.dtype == out.view.dtype and fitted.dense
             and not overlaps(&fitted.view, fitted.dtype.itemsize, &out.view, out.dtype.itemsize)):

@@ -1,19 +1,18 @@
 """Operands before and after a kernel: scalars become arrays, dtypes meet, elements are copied and moved."""
 
 from cpython.bool cimport PyBool_Check
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
+from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_Check
 from libc.stdint cimport int64_t, uint64_t
 
 from treadle.ndarray._elementwise cimport copy_view, slots
 from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
-from treadle.ndarray._shapes cimport view_shape
-from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device
+from treadle.ndarray._strided cimport Strided, allocate, cpu_device
 from treadle.ndarray._types cimport (
     TD_bool, TD_f32, TD_f64, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, td_view,
 )
 
-from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError, ShapeError
+from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
 
 
 cdef bint is_array(object value):
@@ -32,7 +31,7 @@ cdef object _python_scalar(object value):
 
 
 cdef int weak_dtype(object value, int dtype) except -2:
-    """The dtype an array of ``dtype`` and a Python scalar meet in: the array's, unless the scalar is of a higher kind."""
+    """The dtype of an array of ``dtype`` with a Python scalar: the array's, unless the scalar is of a higher kind."""
     if PyBool_Check(value):
         return dtype
     if PyLong_Check(value):

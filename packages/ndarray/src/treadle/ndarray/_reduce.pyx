@@ -17,7 +17,8 @@ cdef enum:
     BLOCK = 256
 
 
-cdef void _split(const td_view *x, const td_view *out, td_view *kept, td_view *kept_out, td_view *folded) noexcept nogil:
+cdef void _split(const td_view *x, const td_view *out, td_view *kept, td_view *kept_out,
+                 td_view *folded) noexcept nogil:
     """Part the axes of x into those that out keeps and those that are folded."""
     cdef int axis
     kept[0].data, kept_out[0].data, folded[0].data = x.data, out.data, x.data

@@ -1,7 +1,7 @@
 """Shapes and axes between Python and the view struct: tuples out, checked numbers in."""
 
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_New
 from libc.stdint cimport int64_t
 
 import operator
@@ -10,15 +10,16 @@ from treadle.ndarray._types cimport TD_MAX_NDIM, td_view
 
 from treadle.ndarray.errors import AxisError, ShapeError
 
+cdef extern from "Python.h":
+    PyObject *PyLong_FromLongLong(long long value)
+    void PyTuple_SET_ITEM(object tuple, Py_ssize_t place, PyObject *item)
+
 
 cdef tuple view_shape(const td_view *view):
     cdef int axis
     cdef tuple shape = PyTuple_New(view.ndim)
-    cdef object length
     for axis in range(view.ndim):
-        length = view.shape[axis]
-        Py_INCREF(length)  # the tuple takes a reference over
-        PyTuple_SET_ITEM(shape, axis, length)
+        PyTuple_SET_ITEM(shape, axis, PyLong_FromLongLong(view.shape[axis]))  # takes the reference over
     return shape
 
 
@@ -34,7 +35,6 @@ cdef int64_t countable_size(const td_view *view, str op) except -1:
 
 cdef int read_shape(object shape, td_view *view, str op) except -1:
     """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
-    cdef int64_t length
     if isinstance(shape, int):
         shape = (shape,)
     try:

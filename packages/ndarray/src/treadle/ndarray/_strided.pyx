@@ -11,8 +11,10 @@ from libc.string cimport memcpy
 
 import operator
 
-from treadle.ndarray._layout cimport broadcast_shape, broadcast_view, dense_strides, is_dense, reshape_strides, view_size
-from treadle.ndarray._memory cimport Buffer, allocate_host, wrap
+from treadle.ndarray._layout cimport (
+    broadcast_shape, broadcast_view, dense_strides, is_dense, reshape_strides, view_size,
+)
+from treadle.ndarray._memory cimport allocate_host, wrap
 from treadle.ndarray._shapes cimport countable_size, normal_axis, read_shape, view_shape
 from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
 
@@ -420,8 +422,8 @@ cdef class Strided:
         out = None if must_copy else self.reshaped(&view)
         if out is None:
             if not may_copy:
-                raise ValueError(f"reshape: shape {self.shape_tuple()} with strides {self.strides} has no view of shape "
-                                 f"{tuple(shape)}")
+                raise ValueError(f"reshape: shape {self.shape_tuple()} with strides {self.strides} has no view of "
+                                 f"shape {tuple(shape)}")
             out = (<Strided>(<object>self).copy()).reshaped(&view)
         return out
 

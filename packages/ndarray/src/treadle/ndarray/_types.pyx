@@ -156,10 +156,10 @@ cdef int _promote_rule(DType x, DType y):
 cdef void _build():
     cdef DType x, y
     for name, kind, id, format in (
-        ("bool", "b", TD_bool, "?"), ("int8", "i", TD_i8, "b"), ("int16", "i", TD_i16, "h"), ("int32", "i", TD_i32, "i"),
-        ("int64", "i", TD_i64, "q"), ("uint8", "u", TD_u8, "B"), ("uint16", "u", TD_u16, "H"),
-        ("uint32", "u", TD_u32, "I"), ("uint64", "u", TD_u64, "Q"), ("float32", "f", TD_f32, "f"),
-        ("float64", "f", TD_f64, "d"),
+        ("bool", "b", TD_bool, "?"), ("int8", "i", TD_i8, "b"), ("int16", "i", TD_i16, "h"),
+        ("int32", "i", TD_i32, "i"), ("int64", "i", TD_i64, "q"), ("uint8", "u", TD_u8, "B"),
+        ("uint16", "u", TD_u16, "H"), ("uint32", "u", TD_u32, "I"), ("uint64", "u", TD_u64, "Q"),
+        ("float32", "f", TD_f32, "f"), ("float64", "f", TD_f64, "d"),
     ):
         _DTYPES[id] = DType(name, kind, id, format)
     for x in all_dtypes():

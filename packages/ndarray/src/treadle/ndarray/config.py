@@ -49,7 +49,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads large kernels use; results do not depend on it. ``TREADLE_NUM_THREADS`` sets it at import."""
+    """Set how many threads large kernels use; results do not depend on it. At import ``TREADLE_NUM_THREADS`` does."""
     if count < 1:
         raise ValueError(f"set_num_threads: {count} threads; at least 1 is needed")
     _matmul.set_num_threads(count)

@@ -9,7 +9,8 @@ from treadle.ndarray import _array, _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import ForeignBuffer
 from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named, result_dtype
-from treadle.ndarray.devices import _cpu, default_device, device as find_device
+from treadle.ndarray.devices import _cpu, default_device
+from treadle.ndarray.devices import device as find_device
 from treadle.ndarray.errors import DTypeError, ShapeError
 
 __all__ = [
@@ -63,7 +64,9 @@ def asarray(
             array, shares = _from_buffer(obj)
     needs_copy = (wanted is not None and wanted is not array.dtype) or place is not array.device
     if copy is False and (needs_copy or not shares):
-        raise ValueError(f"asarray: a copy is needed to make {wanted or array.dtype} on {place} from {type(obj).__name__}")
+        raise ValueError(
+            f"asarray: a copy is needed to make {wanted or array.dtype} on {place} from {type(obj).__name__}"
+        )
     result = array.to_device(place)
     if wanted is not None:
         result = result.astype(wanted, copy=False)
@@ -105,7 +108,9 @@ def _stacked(obj: Any, dtype: DType | None) -> NDArray:
 def _collect(obj: Any, shape: tuple[int, ...], depth: int, scalars: list[Any]) -> None:
     if depth == len(shape):
         if isinstance(obj, list | tuple | range):
-            raise ShapeError(f"asarray: ragged sequence: {type(obj).__name__} where a number is expected at depth {depth}")
+            raise ShapeError(
+                f"asarray: ragged sequence: {type(obj).__name__} where a number is expected at depth {depth}"
+            )
         scalars.append(obj)
         return
     if not isinstance(obj, list | tuple | range):

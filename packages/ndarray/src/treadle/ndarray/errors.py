@@ -4,9 +4,16 @@ Every message names the operation, the shapes, dtypes or devices involved, and t
 """
 
 __all__ = [
-    "AxisError", "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "IndexingError",
-    "LinearAlgebraError", "ShapeError", "TreadleError",
-]  # fmt: skip
+    "AxisError",
+    "BackendError",
+    "BufferReadOnlyError",
+    "DTypeError",
+    "DeviceError",
+    "IndexingError",
+    "LinearAlgebraError",
+    "ShapeError",
+    "TreadleError",
+]
 
 
 class TreadleError(Exception):

@@ -98,7 +98,9 @@ def _axes_taken(item: Any) -> int:
 
 def _checked(index: int, x: NDArray, axis: int) -> int:
     if not -x.shape[axis] <= index < x.shape[axis]:
-        raise IndexingError(f"index {index} is out of bounds for axis {axis} of length {x.shape[axis]} (shape {x.shape})")
+        raise IndexingError(
+            f"index {index} is out of bounds for axis {axis} of length {x.shape[axis]} (shape {x.shape})"
+        )
     return index
 
 
@@ -193,7 +195,9 @@ def _along_axis(x: NDArray, indices: NDArray, axis: int, op: str) -> tuple[NDArr
             key.append(_index_array(indices, x))
             continue
         if shape[each] not in (1, x.shape[each]):
-            raise ShapeError(f"{op}: indices of shape {indices.shape} do not broadcast with {x.shape} beside axis {axis}")
+            raise ShapeError(
+                f"{op}: indices of shape {indices.shape} do not broadcast with {x.shape} beside axis {axis}"
+            )
         steps = arange(x.shape[each], device=x.device)
         key.append(steps[(..., *(None,) * (x.ndim - 1 - each))])
     return tuple(broadcast_arrays(*key))

@@ -58,7 +58,8 @@ def moveaxis(x: NDArray, source: int | Sequence[int], destination: int | Sequenc
     """
     sources = [normalize_axis(each, x.ndim, "moveaxis") for each in ([source] if isinstance(source, int) else source)]
     targets = [
-        normalize_axis(each, x.ndim, "moveaxis") for each in ([destination] if isinstance(destination, int) else destination)
+        normalize_axis(each, x.ndim, "moveaxis")
+        for each in ([destination] if isinstance(destination, int) else destination)
     ]
     if len(sources) != len(targets) or len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
         raise ShapeError(f"moveaxis: {source} to {destination}: as many of each, and none twice")

@@ -75,7 +75,16 @@ def _unary(
     smooth: tuple[float, float] | None = None,
 ) -> Op:
     return Op(
-        name, Family.UNARY, accepts, result, reference or f"numpy.{name}", differentiable, summary, example, domain, smooth
+        name,
+        Family.UNARY,
+        accepts,
+        result,
+        reference or f"numpy.{name}",
+        differentiable,
+        summary,
+        example,
+        domain,
+        smooth,
     )
 
 
@@ -92,7 +101,16 @@ def _binary(
     smooth: tuple[float, float] | None = None,
 ) -> Op:
     return Op(
-        name, Family.BINARY, accepts, result, reference or f"numpy.{name}", differentiable, summary, example, domain, smooth
+        name,
+        Family.BINARY,
+        accepts,
+        result,
+        reference or f"numpy.{name}",
+        differentiable,
+        summary,
+        example,
+        domain,
+        smooth,
     )
 
 

@@ -15,7 +15,17 @@ from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empt
 from treadle.ndarray.devices import default_device
 from treadle.ndarray.errors import DTypeError
 
-__all__ = ["Generator", "bernoulli", "bits", "default_generator", "integers", "manual_seed", "normal", "permutation", "uniform"]
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "bits",
+    "default_generator",
+    "integers",
+    "manual_seed",
+    "normal",
+    "permutation",
+    "uniform",
+]
 
 _MASK = (1 << 64) - 1
 

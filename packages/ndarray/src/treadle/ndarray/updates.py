@@ -76,8 +76,8 @@ def sgd_step(
 ) -> None:
     """One step of stochastic gradient descent, in place.
 
-    With a ``momentum_buffer`` b (of the parameter's shape and dtype): b = momentum * b + (1 - dampening) * gradient, the
-    first time b = gradient; the step goes along b, or along gradient + momentum * b with ``nesterov``.
+    With a ``momentum_buffer`` b (of the parameter's shape and dtype): b = momentum * b + (1 - dampening) * gradient,
+    the first time b = gradient; the step goes along b, or along gradient + momentum * b with ``nesterov``.
 
     Source: I. Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013), in the form
     that PyTorch documents.
