@@ -3,6 +3,7 @@
 Run from anywhere: ``python packages/ndarray/tools/write_stubs.py [--check]``.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,10 +12,16 @@ from treadle.ndarray.opset import Family, family
 STUB = Path(__file__).parents[1] / "src/treadle/ndarray/elementwise.pyi"
 
 
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """The order of ruff's sorted lists: numbers within names by their value, so log2 before log10."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part]
+
+
 def text() -> str:
     """The stub's contents."""
     rows = [*family(Family.UNARY), *family(Family.BINARY)]
-    names = sorted(["clip", "where", *(row.name for row in rows)])
+    names = sorted(["clip", "where", *(row.name for row in rows)], key=_natural)
     lines = [
         "# Written by tools/write_stubs.py from the op table.",
         "from treadle.ndarray._dispatch import BinaryFunction, UnaryFunction",
