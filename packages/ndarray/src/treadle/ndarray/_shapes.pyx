@@ -25,10 +25,8 @@ cdef tuple view_shape(const td_view *view):
 
 cdef int read_shape(object shape, td_view *view, str op) except -1:
     """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
-    if isinstance(shape, int):
-        shape = (shape,)
     try:
-        lengths = [operator.index(each) for each in shape]
+        lengths = [operator.index(each) for each in (shape if hasattr(shape, "__iter__") else (shape,))]
     except TypeError:
         raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
     if len(lengths) > TD_MAX_NDIM:
