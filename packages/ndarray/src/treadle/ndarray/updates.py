@@ -27,7 +27,8 @@ def adam_step(
     """One step of Adam, in place; ``step`` counts from 1.
 
     ``parameter``, ``gradient``, ``first`` and ``second`` (the moments) are of one shape and floating dtype; where they
-    are C-contiguous one fused kernel does it all. ``weight_decay`` joins the gradient, or with ``decoupled`` shrinks the parameter (AdamW).
+    are C-contiguous one fused kernel does it all. ``weight_decay`` joins the gradient, or with ``decoupled`` shrinks
+    the parameter (AdamW).
 
     Source: D. Kingma, J. Ba, "Adam" (2015), algorithm 1; I. Loshchilov, F. Hutter (2019), algorithm 2.
 
