@@ -7,6 +7,7 @@ Environment variables:
 
 ``TREADLE_TEST_TORCH``            ``1``: install PyTorch, an oracle of some tests and a peer of the benchmarks
 ``TREADLE_CUDA_EMULATION_ONLY``   ``1``: build treadle-cuda without nvcc, with its host emulation alone
+``TREADLE_STRICT_BUILD``          ``0``: compiler warnings in treadle-cuda, and registers that spill, are no errors
 ``TREADLE_CUDA_ARCHS``            GPU architectures to compile for, as in ``75,80,90``
 """
 
@@ -50,11 +51,19 @@ BUILD_VARIABLES = (
     "CC",
     "CXX",
     "CFLAGS",
+    "CXXFLAGS",
     "LDFLAGS",
+    "CUDA_HOME",
+    "CUDA_PATH",
     "TREADLE_DEBUG",
     "TREADLE_CUDA_ARCHS",
     "TREADLE_CUDA_EMULATION_ONLY",
+    "TREADLE_STRICT_BUILD",
 )
+CUDA_VARIABLES = {name for name in BUILD_VARIABLES if "CUDA" in name} | {"TREADLE_STRICT_BUILD"}
+"""Those that matter to treadle-cuda alone."""
+
+os.environ.setdefault("TREADLE_STRICT_BUILD", "1")
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "virtualenv"
@@ -96,7 +105,7 @@ def _key(package: str, python: str, variables: dict[str, str]) -> str:
 def _variables(package: str, given: dict[str, str]) -> dict[str, str]:
     """The environment variables that matter to the build of a package."""
     variables = {name: os.environ[name] for name in BUILD_VARIABLES if name in os.environ} | given
-    return {name: value for name, value in variables.items() if package == "cuda_backend" or "CUDA" not in name}
+    return {name: value for name, value in variables.items() if package == "cuda_backend" or name not in CUDA_VARIABLES}
 
 
 def wheel(session: nox.Session, package: str, **given: str) -> Path:
@@ -184,9 +193,12 @@ def properties(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests of the repository."""
+    """All tests of the repository, those of the array's kernels also with the baseline instruction set."""
     install(session, "nn[plot]", "cuda_backend", also=(*testing(), *BUILDING))
     session.run(*PYTEST, "packages", "tests", *session.posargs)
+    for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
+        # 5: what posargs select is not in this suite
+        session.run(*PYTEST, *suite, *session.posargs, env={"TREADLE_ISA": "baseline"}, success_codes=[0, 5])
 
 
 @nox.session
@@ -211,11 +223,11 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy --strict over each package, then over tools, tests and benchmarks."""
+    """mypy --strict over each package, then over the tools, tests, benchmarks and the example."""
     session.install("mypy>=1.18", "nox", "types-tqdm", "safetensors", "matplotlib", *TESTING)
     for package in LAYERS:
         session.run("mypy", "--strict", f"packages/{package}/src")
-    session.run("mypy", "--strict", "noxfile.py", "tests", "benchmarks")
+    session.run("mypy", "--strict", "noxfile.py", "packages/ndarray/tools", "tests", "benchmarks", "examples")
 
 
 @nox.session

@@ -13,7 +13,7 @@ from benchmarks.runner import Row, measure
 __all__ = ["main"]
 
 RESULTS = Path(__file__).parent / "results"
-HEADINGS = ("area", "case", "treadle", "peer", "", "ratio", "quartiles", "goal")
+HEADINGS = ("area", "case", "treadle", "peer", "", "ratio", "quartiles", "goal", "reached")
 
 
 def _time(seconds: float) -> str:
@@ -24,10 +24,12 @@ def _time(seconds: float) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    goal = "" if row.goal is None else f"<= {row.goal:.2f}" + ("" if row.ratio <= row.goal else " missed")
+    goals = [] if row.goal is None else [f"<= {row.goal:.2f}x"]
+    goals += [] if row.limit is None else [f"<= {_time(row.limit)}"]
+    reached = "" if row.reached is None else "yes" if row.reached else "no"
     spread = f"{row.lower_quartile:.2f}-{row.upper_quartile:.2f}"
     times = _time(row.treadle_time), row.peer, _time(row.peer_time)
-    return row.area, row.case, *times, f"{row.ratio:.2f}x", spread, goal
+    return row.area, row.case, *times, f"{row.ratio:.2f}x", spread, ", ".join(goals), reached
 
 
 def _markdown(rows: list[Row]) -> str:
@@ -68,7 +70,7 @@ def main() -> None:
                 print(
                     "  ".join(
                         f"{cell:<{width}}"
-                        for cell, width in zip(_cells(row), (12, 46, 9, 6, 9, 7, 11, 14), strict=True)
+                        for cell, width in zip(_cells(row), (12, 46, 9, 6, 9, 7, 11, 9, 7), strict=True)
                     )
                 )
     if arguments.write:

@@ -32,10 +32,21 @@ class Row:
     lower_quartile: float
     upper_quartile: float
     goal: float | None
+    limit: float | None
     note: str
 
+    @property
+    def reached(self) -> bool | None:
+        """Whether the goal and the limit are kept; None where there is neither."""
+        kept = [
+            value <= bound
+            for value, bound in ((self.ratio, self.goal), (self.treadle_time, self.limit))
+            if bound is not None
+        ]
+        return all(kept) if kept else None
+
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "reached": self.reached}
 
 
 class Worker:
@@ -101,5 +112,6 @@ def _row(area: str, case: Case, peer: str, pairs: list[tuple[float, float]]) -> 
         lower_quartile=lower,
         upper_quartile=upper,
         goal=case.goal[1] if case.goal and case.goal[0] == peer else None,
+        limit=case.limit,
         note=case.note,
     )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from treadle.ndarray import reference
-from treadle.ndarray.opset import Accepts, Family, Op, Result
+from treadle.ndarray.opset import Accepts, Op, Result
 
 ULPS = {"exp": 2, "log": 2, "tanh": 3, "sigmoid": 4, "softplus": 4, "erf": 2, "pow": 2}
 ULPS |= dict.fromkeys(["tan", "sinh", "cosh", "asinh", "acosh", "atanh", "gelu"], 4)  # two libraries, each off by 2
@@ -122,6 +122,3 @@ def scan(op: Op, x: Any, axis: int) -> tuple[Any, Any]:
         slack = np.nan_to_num(magnitude, nan=0.0, posinf=0.0) * x.size * 2.0**-52
         slack = slack if op.name == "cumsum" and into.kind == "f" else np.zeros_like(slack)
         return result.astype(into), slack
-
-
-REDUCTIONS = (Family.REDUCE, Family.ARG_REDUCE)

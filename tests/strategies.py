@@ -4,6 +4,7 @@ An :class:`Operand` is a NumPy array and the text of the views taken of it. It m
 any device, and prints itself as code, so that a failing example can be pasted into a session.
 """
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,15 +28,19 @@ ACCEPTED = {
 }
 
 
-def _is_present(name: str) -> bool:
-    try:
+def _devices() -> list[str]:
+    """The emulation is there wherever treadle-cuda is installed: where it fails, so do the tests."""
+    names = ["cpu", "numpy"]
+    if importlib.util.find_spec("treadle.cuda") is not None:
+        import treadle.cuda
+
+        names += ["cuda_emulated", "cuda"] if treadle.cuda.is_available() else ["cuda_emulated"]
+    for name in names:
         nd.zeros((1,), device=name)
-    except (nd.DeviceError, nd.BackendError):
-        return False
-    return True
+    return names
 
 
-DEVICES = [name for name in ("cpu", "numpy", "cuda_emulated", "cuda") if _is_present(name)]
+DEVICES = _devices()
 """The devices of this machine, by the name that asks for them."""
 
 

@@ -34,6 +34,12 @@ def test_code_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @each_document
+def test_nothing_is_left_to_fill_in(document: Path) -> None:
+    """A comment in HTML is invisible, and mostly stands for what is missing."""
+    assert "<!--" not in document.read_text()
+
+
+@each_document
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
         assert (document.parent / target).exists(), f"{document.relative_to(ROOT)} points to {target}"

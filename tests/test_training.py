@@ -28,9 +28,9 @@ def example() -> ModuleType:
     return module
 
 
-def right(example: ModuleType, backend: str, seed: int) -> int:
+def right(example: ModuleType, backend: str, seed: int, epochs: int = 30) -> int:
     """How many of the held-out images a trained model gets right."""
-    accuracy: float = example.train(backend, seed=seed, show_progress=False).result["accuracy"]
+    accuracy: float = example.train(backend, epochs=epochs, seed=seed, show_progress=False).result["accuracy"]
     return round(accuracy * HELD_OUT)
 
 
@@ -42,6 +42,12 @@ def test_every_seed_reaches_97_percent(example: ModuleType, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_numpy_ends_within_one_image_of_cpu(example: ModuleType, seed: int) -> None:
     assert abs(right(example, "cpu", seed) - right(example, "numpy", seed)) <= 1
+
+
+def test_cuda_emulated_ends_within_one_image_of_cpu(example: ModuleType) -> None:
+    if importlib.util.find_spec("treadle.cuda") is None:
+        pytest.skip("treadle.cuda is not installed")
+    assert abs(right(example, "cpu", 0, epochs=3) - right(example, "cuda_emulated", 0, epochs=3)) <= 1
 
 
 def test_the_command_leaves_what_it_says(

@@ -28,6 +28,7 @@ CASES = [
             "torch": functools.partial(_importing, "torch"),
         },
         timed=True,
+        limit=0.060,
         note="treadle.ndarray imports NumPy only when it is needed",
     )
 ]

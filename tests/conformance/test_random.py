@@ -66,13 +66,13 @@ def test_every_device_draws_the_same_bits(device: str, kind: str, size: int) -> 
 @each_device
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_normals_agree_to_the_last_places(device: str, dtype: str) -> None:
-    """The logarithm, sine and cosine of two libraries may differ in the last bits."""
+    """The logarithm, sine and cosine of two libraries may differ in the last bits: each is right within 2 ulp."""
     drawn, expected = (
         nd.random.Generator(3).normal(1.0, 2.0, (1001,), dtype=nd.dtype(dtype), device=each).to_device("cpu").numpy()
         for each in (device, "cpu")
     )
-    tolerance = 16 * float(np.finfo(dtype).eps)
-    np.testing.assert_allclose(drawn, expected, rtol=tolerance, atol=tolerance)
+    tolerance = 8 * float(np.finfo(dtype).eps) * (1.0 + np.abs(expected - 1.0))
+    assert np.all(np.abs(drawn - expected) <= tolerance)
 
 
 @each_device

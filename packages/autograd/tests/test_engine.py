@@ -69,7 +69,7 @@ def test_several_roots_in_one_run() -> None:
     assert _grad(x) == [28.0, 28.0]
 
 
-def test_gradients_never_alias(device: str) -> None:  # H-26
+def test_gradients_never_alias(device: str) -> None:  # pytorch/pytorch#119334
     x, y = _leaf(1.0, 2.0), _leaf(5.0, 6.0)
     z = x + y
     p = z + 3 * x
@@ -223,7 +223,7 @@ def test_grad_outputs() -> None:
     ("function", "at", "expected"),
     [(lambda x: x**3, 2.0, 12.0), (ag.exp, 0.0, 1.0), (ag.sin, 1.0, -0.8414709848078965)],
 )
-def test_second_derivatives(function: Any, at: float, expected: float, device: str) -> None:  # H-25
+def test_second_derivatives(function: Any, at: float, expected: float, device: str) -> None:  # pytorch/pytorch#15353
     x = ag.Tensor(at, dtype="float64", requires_grad=True)
     (first,) = ag.grad(function(x), x, create_graph=True)
     assert first is not None and first.requires_grad
@@ -260,7 +260,7 @@ def test_third_derivative_of_a_composition() -> None:
 # --- size ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_million_ops_without_recursion() -> None:  # H-23
+def test_a_million_ops_without_recursion() -> None:  # pytorch/pytorch#5534
     count = 50_000 if UNCOMPILED else 1_000_000
     gc.disable()
     try:
@@ -295,7 +295,7 @@ def test_diamonds_take_linear_time() -> None:
     "function",
     [ag.exp, ag.tanh, ag.sqrt, ag.sigmoid, ag.softmax, ag.norm, lambda x: x * x, ag.prod, lambda x: x[[0, 0]]],
 )
-def test_no_cycles(function: Any) -> None:  # H-27
+def test_no_cycles(function: Any) -> None:  # pytorch/pytorch#25340
     gc.disable()
     try:
         x = _leaf(1.0, 2.0)
@@ -367,7 +367,7 @@ def test_a_gradient_of_its_own_is_not_copied() -> None:
 # --- threads ------------------------------------------------------------------------------------------------------
 
 
-def test_two_threads_on_one_leaf_lose_nothing() -> None:  # H-29
+def test_two_threads_on_one_leaf_lose_nothing() -> None:  # pytorch/pytorch#20528
     x = ag.Tensor(np.zeros(4096), requires_grad=True)
     barrier = threading.Barrier(2)
 

@@ -11,7 +11,7 @@ def _records() -> bool:
     return (ag.Tensor([1.0], requires_grad=True) * 2).requires_grad
 
 
-def test_nesting_and_decorators() -> None:  # H-29
+def test_nesting_and_decorators() -> None:  # pytorch/pytorch#20528
     assert _records()
     with ag.no_grad():
         assert not _records() and not ag.is_grad_enabled()
@@ -32,7 +32,7 @@ def test_result_without_graph_is_a_constant_leaf() -> None:
     assert x.requires_grad
 
 
-def test_restored_after_an_exception() -> None:  # H-29
+def test_restored_after_an_exception() -> None:  # pytorch/pytorch#20528
     def fail() -> None:
         raise KeyError
 
@@ -53,7 +53,7 @@ def test_one_object_may_be_entered_again() -> None:
     assert _records()
 
 
-def test_mode_belongs_to_the_thread() -> None:  # H-29
+def test_mode_belongs_to_the_thread() -> None:  # pytorch/pytorch#20528
     inside, done = threading.Event(), threading.Event()
     seen: list[bool] = []
 
@@ -70,3 +70,26 @@ def test_mode_belongs_to_the_thread() -> None:  # H-29
     done.set()
     thread.join()
     assert seen == [False] and _records()
+
+
+def test_one_object_serves_two_threads() -> None:
+    mode = ag.no_grad()
+    entered, left = threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def other() -> None:
+        with ag.no_grad():
+            with mode:
+                entered.set()
+                left.wait(10)
+            seen.append(_records())
+        seen.append(_records())
+
+    thread = threading.Thread(target=other)
+    with mode:
+        thread.start()
+        assert entered.wait(10)
+    assert _records()
+    left.set()
+    thread.join()
+    assert seen == [False, True] and _records()

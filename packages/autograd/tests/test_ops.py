@@ -185,10 +185,18 @@ def test_functions_of_shape() -> None:
     assert ag.cumsum(ag.Tensor([1.0, 2.0])).tolist() == [1.0, 3.0]
 
 
+def test_linear_infers_the_fit_of_the_bias() -> None:
+    op, dtypes = ag.ops.Linear(), (nd.float32,) * 3
+    assert op.infer(((5, 3), (2, 3), (2,)), dtypes) == ((5, 2), nd.float32)
+    for bias in ((3,), (), (1,), (2, 1)):
+        with pytest.raises(nd.ShapeError, match="Linear: bias of shape"):
+            op.infer(((5, 3), (2, 3), bias), dtypes)
+
+
 # --- indexing -----------------------------------------------------------------------------------------------------
 
 
-def test_repeated_indices_add() -> None:  # H-18
+def test_repeated_indices_add() -> None:  # pytorch/pytorch#1528
     x = ag.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     seed = ag.Tensor([1.0, 10.0, 100.0, 1000.0])
     for y in (
@@ -203,7 +211,7 @@ def test_repeated_indices_add() -> None:  # H-18
         assert x.grad.tolist() == [1011.0, 0.0, 100.0]
 
 
-def test_masks_keep_the_gradient() -> None:  # H-18
+def test_masks_keep_the_gradient() -> None:  # pytorch/pytorch#1528
     x = ag.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     x[ag.Tensor([True, False, True])].sum().backward()
     assert x.grad is not None and x.grad.tolist() == [1.0, 0.0, 1.0]
@@ -286,7 +294,7 @@ def test_cross_entropy_against_torch(
     )
 
 
-def test_cross_entropy_with_every_target_ignored() -> None:  # H-04
+def test_cross_entropy_with_every_target_ignored() -> None:  # pytorch/pytorch#116349, #63004
     for reduction, expected in (("mean", [np.nan]), ("sum", [0.0]), ("none", [0.0, 0.0])):
         x = ag.Tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], requires_grad=True)
         loss = ag.cross_entropy(x, ag.Tensor([7, 7]), ignore_index=7, reduction=reduction)
@@ -295,7 +303,7 @@ def test_cross_entropy_with_every_target_ignored() -> None:  # H-04
         assert x.grad is not None and x.grad.tolist() == [[0.0] * 3] * 2
 
 
-def test_cross_entropy_of_an_impossible_class() -> None:  # H-04
+def test_cross_entropy_of_an_impossible_class() -> None:  # pytorch/pytorch#116349, #63004
     x = ag.Tensor([[-np.inf, 1.0, 1.0]], dtype="float64", requires_grad=True)
     loss = ag.cross_entropy(x, ag.Tensor([1]))
     assert loss.item() == pytest.approx(np.log(2.0))

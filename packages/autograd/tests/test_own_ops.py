@@ -56,6 +56,17 @@ def test_results_of_rules_are_checked(gradients: Any, message: str) -> None:
         z.backward()
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_results_of_rules_on_another_device_are_refused(create_graph: bool) -> None:
+    elsewhere: Any = nd.ones(1, dtype="float64", device="numpy")
+    with nd.use_device("cpu"):
+        z = Custom((ag.Tensor(elsewhere) if create_graph else elsewhere,))(_leaf(1.0))
+        with pytest.raises(
+            ag.OpContractError, match=r"input 0: expected .*, device cpu, got .*, device numpy, built at"
+        ):
+            z.backward(create_graph=create_graph)
+
+
 def test_list_and_bare_results_are_taken() -> None:
     x, y = _leaf(1.0), _leaf(2.0)
     Custom([nd.ones(1, dtype="float64"), nd.zeros(1, dtype="float64")])(x, y).backward()

@@ -26,7 +26,7 @@ def _overwrite_view(x: ag.Tensor) -> None:
     "write",
     [lambda x: x.data.fill(1.0), lambda x: x.__setitem__(0, 5.0), lambda x: x.data.__iadd__(1.0), _overwrite_view],
 )
-def test_overwritten_saved_values_raise(write: Any, device: str) -> None:  # H-24
+def test_overwritten_saved_values_raise(write: Any, device: str) -> None:  # pytorch/pytorch#24853
     x = _leaf(1.0, 2.0)
     y = x * 2
     z = (y * y).sum()
@@ -38,7 +38,7 @@ def test_overwritten_saved_values_raise(write: Any, device: str) -> None:  # H-2
         z.backward()
 
 
-def test_rebinding_does_not_touch_saved_values() -> None:  # H-24
+def test_rebinding_does_not_touch_saved_values() -> None:  # pytorch/pytorch#24853
     x = _leaf(1.0, 2.0)
     y = x * 2
     z = (y * y).sum()

@@ -21,7 +21,7 @@ def _run(function: Any, values: Any, dtype: str = "float64") -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_log_softmax_of_large_logits(dtype: str) -> None:  # H-01
+def test_log_softmax_of_large_logits(dtype: str) -> None:  # pytorch/pytorch#795
     x = ag.Tensor([1000.0, 1000.5, -1000.0], dtype=dtype, requires_grad=True)
     y = ag.log_softmax(x)
     y[0].backward()
@@ -32,7 +32,7 @@ def test_log_softmax_of_large_logits(dtype: str) -> None:  # H-01
     assert np.isfinite(value).all() and np.isfinite(gradient).all()
 
 
-def test_softplus_of_large_values() -> None:  # H-02
+def test_softplus_of_large_values() -> None:  # tracel-ai/burn#5373
     value, gradient = _run(ag.softplus, [-1000.0, 0.0, 100.0, 1000.0], "float32")
     np.testing.assert_allclose(value, [0.0, 0.6931472, 100.0, 1000.0], rtol=1e-6)
     assert gradient == [0.0, 0.5, 1.0, 1.0]
@@ -55,7 +55,8 @@ def test_softplus_of_large_values() -> None:  # H-02
         (lambda x: ag.where(x > 0, x**x, x), [0.0, 1.0], [1, 1]),
     ],
 )
-def test_branch_not_selected_contributes_nothing(function: Any, at: Any, expected: Any) -> None:  # H-05
+# pytorch/pytorch#187297
+def test_branch_not_selected_contributes_nothing(function: Any, at: Any, expected: Any) -> None:
     assert _run(function, at)[1] == expected
     x = ag.Tensor(at, dtype="float64", requires_grad=True)
     (gradient,) = ag.grad(function(x), x, create_graph=True)
@@ -65,7 +66,7 @@ def test_branch_not_selected_contributes_nothing(function: Any, at: Any, expecte
         assert second is None or np.isfinite(second.numpy()).all()
 
 
-def test_norm_and_sqrt_at_zero() -> None:  # H-06
+def test_norm_and_sqrt_at_zero() -> None:  # pytorch/pytorch#2421
     assert _run(ag.norm, [0.0, 0.0, 0.0])[1] == [0.0, 0.0, 0.0]
     np.testing.assert_allclose(
         _run(lambda x: ag.norm(x, axis=1), [[0.0, 0.0], [3.0, 4.0]])[1], [[0.0, 0.0], [0.6, 0.8]], rtol=1e-12
@@ -87,7 +88,7 @@ def test_norm_and_sqrt_at_zero() -> None:  # H-06
         (0.5, 0.0, math.inf),
     ],
 )
-def test_powers_at_singular_points(power: float, at: float, expected: float) -> None:  # H-07
+def test_powers_at_singular_points(power: float, at: float, expected: float) -> None:  # tinygrad/tinygrad#9075
     assert _run(lambda x: x**power, at)[1] == expected
     x = ag.Tensor(at, dtype="float64", requires_grad=True)
     (x ** ag.Tensor(float(power), dtype="float64")).backward()
@@ -97,12 +98,12 @@ def test_powers_at_singular_points(power: float, at: float, expected: float) -> 
 @pytest.mark.parametrize(
     ("base", "power", "expected"), [(0.0, 2.0, 0.0), (0.0, 0.0, 0.0), (2.0, 3.0, 8 * math.log(2.0)), (1.0, 5.0, 0.0)]
 )
-def test_derivative_by_the_exponent(base: float, power: float, expected: float) -> None:  # H-07
+def test_derivative_by_the_exponent(base: float, power: float, expected: float) -> None:  # tinygrad/tinygrad#9075
     assert _run(lambda y: base**y, power)[1] == pytest.approx(expected)
     assert _run(lambda y: ag.Tensor(base, dtype="float64") ** y, power)[1] == pytest.approx(expected)
 
 
-def test_ties_share_a_gradient_of_one() -> None:  # H-08
+def test_ties_share_a_gradient_of_one() -> None:  # pytorch/pytorch#76522
     for function in (ag.maximum, ag.minimum):
         a, b = (ag.Tensor(2.0, requires_grad=True) for _ in range(2))
         function(a, b).backward()
@@ -124,11 +125,11 @@ def test_nan_is_the_extreme() -> None:
     ("at", "expected"),
     [([2.0, 0.0, 3.0], [0, 6, 0]), ([2.0, 0.0, 0.0], [0, 0, 0]), ([2.0, 5.0], [5, 2]), ([7.0], [1]), ([], [])],
 )
-def test_products_with_zeros(at: Any, expected: Any) -> None:  # H-09
+def test_products_with_zeros(at: Any, expected: Any) -> None:  # pytorch/pytorch#773
     assert _run(ag.prod, at)[1] == expected
 
 
-def test_products_over_several_axes() -> None:  # H-09
+def test_products_over_several_axes() -> None:  # pytorch/pytorch#773
     x = np.array([[[1.0, 0.0], [2.0, 3.0]], [[4.0, 5.0], [6.0, 7.0]]])
     gradient = np.array(_run(lambda x: ag.prod(x, axis=(0, 2)), x)[1])
     for index in np.ndindex(x.shape):
@@ -156,3 +157,54 @@ def test_logsumexp_of_infinities() -> None:
     assert _run(ag.logsumexp, [-math.inf, 0.0, 0.0])[1] == [0.0, 0.5, 0.5]
     value, gradient = _run(ag.logsumexp, [-math.inf, -math.inf])
     assert value == -math.inf and gradient == [0.0, 0.0]
+
+
+def test_logsumexp_of_infinity_is_undefined_there_and_zero_elsewhere() -> None:
+    value, gradient = _run(ag.logsumexp, [math.inf, 1.0])
+    assert value == math.inf
+    np.testing.assert_array_equal(gradient, [math.nan, 0.0])
+    _, gradient = _run(lambda x: ag.logsumexp(x, axis=1), [[-math.inf, -math.inf], [math.inf, 1.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(gradient, [[0.0, 0.0], [math.nan, 0.0], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x / 0.0,
+        lambda x: x / -0.0,
+        lambda x: x / 0,
+        lambda x: x / math.nan,
+        lambda x: x / 1e-300,
+        lambda x: x * math.inf,
+        lambda x: -math.inf * x,
+        lambda x: math.nan * x,
+        lambda x: x * 1e300,
+        lambda x: (-1.0) ** x,
+        lambda x: 0.0**x,
+        lambda x: math.inf**x,
+        lambda x: math.nan**x,
+    ],
+)
+def test_zero_gradient_stays_zero_beside_a_scalar(function: Any, zero: float, dtype: str) -> None:
+    for values in ([2.0, 0.0], [-0.5, 1.0]):
+        x = ag.Tensor(values, dtype=dtype, requires_grad=True)
+        seed = ag.Tensor([zero, zero], dtype=dtype, requires_grad=True)
+        (plain,) = ag.grad(function(x), x, seed)
+        assert plain is not None and plain.tolist() == [0.0, 0.0]
+        (gradient,) = ag.grad(function(x), x, seed, create_graph=True)
+        assert gradient is not None and gradient.tolist() == [0.0, 0.0]
+        for second in ag.grad(gradient, [x, seed], allow_unused=True) if gradient.op is not None else ():
+            assert second is None or np.isfinite(second.numpy()).all()
+
+
+def test_poles_beside_a_scalar() -> None:
+    assert _run(lambda x: x / 0.0, 3.0)[1] == math.inf
+    assert _run(lambda x: x / -0.0, 3.0)[1] == -math.inf
+    assert _run(lambda x: x * math.inf, 3.0)[1] == math.inf
+    assert _run(lambda x: x * 1e200, 3.0)[1] == 1e200
+    assert _run(lambda x: x / 1e-200, 3.0)[1] == 1 / 1e-200
+    assert math.isnan(_run(lambda x: (-1.0) ** x, 2.0)[1])
+    assert _run(lambda x: 0.0**x, -1.0)[1] == -math.inf
+    assert _run(lambda x: math.inf**x, 1.0)[1] == math.inf

@@ -177,7 +177,8 @@ def test_gradients_have_the_operands_dtypes(name: str, left: str, right: str) ->
 @pytest.mark.parametrize(
     ("a", "b"), [((4, 1), (1, 3)), ((3,), (2, 3)), ((), (2, 3)), ((), ()), ((1, 1), (2, 2)), ((0, 1), (1, 3))]
 )
-def test_gradients_have_the_operands_shapes(a: tuple[int, ...], b: tuple[int, ...], device: str) -> None:  # H-28
+# pytorch/pytorch#1787
+def test_gradients_have_the_operands_shapes(a: tuple[int, ...], b: tuple[int, ...], device: str) -> None:
     x = ag.Tensor(np.arange(1.0, 1 + math.prod(a)).reshape(a), requires_grad=True)
     y = ag.Tensor(np.arange(1.0, 1 + math.prod(b)).reshape(b), requires_grad=True)
     (x * y).sum().backward()

@@ -84,6 +84,14 @@ def test_grad_is_checked_when_set() -> None:
         x.grad = ag.zeros(3)
     with pytest.raises(nd.DTypeError, match="NDArray"):
         x.grad = nd.zeros(2)  # type: ignore[assignment]
+    with pytest.raises(nd.DTypeError, match="float64 is not the tensor's float32"):
+        x.grad = ag.zeros(2, dtype="float64")
+    other = "cpu" if x.device == "numpy" else "numpy"
+    with pytest.raises(nd.DeviceError, match=f"is on {other}, the tensor on {x.device}"):
+        x.grad = ag.zeros(2, device=other)
+    with pytest.raises(nd.DeviceError, match=f"is on {other}, the tensor on {x.device}"):
+        (x * 2.0).backward(ag.zeros(2, device=other))
+    assert x.grad is None
 
 
 def test_detach_shares_memory_without_graph() -> None:
@@ -159,7 +167,7 @@ def test_python_scalars_are_weak(device: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
-def test_numpy_scalars_on_either_side_are_weak(kind: type) -> None:  # H-49
+def test_numpy_scalars_on_either_side_are_weak(kind: type) -> None:  # pytorch/pytorch#9651
     def gradient(y: ag.Tensor, x: ag.Tensor) -> list[float]:
         assert type(y) is ag.Tensor and y.dtype is nd.float32
         x.grad = None

@@ -10,7 +10,7 @@ sys.path.insert(0, str(SOURCES))
 pytest.importorskip("setuptools")
 
 import treadle_cuda_build  # noqa: E402
-from treadle_cuda_build import toolkit  # noqa: E402
+from treadle_cuda_build import compile, toolkit  # noqa: E402
 
 
 @pytest.fixture
@@ -81,3 +81,10 @@ def test_architectures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREADLE_CUDA_ARCHS", "hopper")
     with pytest.raises(SystemExit, match="hopper"):
         toolkit.architectures()
+
+
+def test_warnings_are_errors_only_in_strict_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TREADLE_STRICT_BUILD", raising=False)
+    assert "-Werror" not in [*compile.host_warnings(), *compile.nvcc_options()]
+    monkeypatch.setenv("TREADLE_STRICT_BUILD", "1")
+    assert "-Werror" in compile.host_warnings() and "-Werror" in compile.nvcc_options()

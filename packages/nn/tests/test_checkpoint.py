@@ -180,3 +180,18 @@ def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
     with atomic_write(tmp_path / "ours") as file:
         file.write(b"")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_permissions_are_right_from_the_start_without_touching_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The umask belongs to every thread, and the unfinished file must not be more open than the one it replaces."""
+    path = tmp_path / "secret"
+    path.write_bytes(b"")
+    path.chmod(0o600)
+    monkeypatch.delattr(os, "umask")
+    with atomic_write(path) as file:
+        file.write(b"new")
+        (partial,) = tmp_path.glob(".secret.*.partial")
+        assert stat.S_IMODE(partial.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

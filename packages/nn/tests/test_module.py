@@ -190,6 +190,9 @@ def test_to_converts_floating_parts_and_keeps_the_objects() -> None:
     assert net.to(Tensor([1.0])).weight.dtype == nd.float32
     with pytest.raises(nd.DTypeError, match="int64"):
         net.to(nd.int64)
+    assert net.to(dtype="float64").weight.dtype == nd.float64
+    with pytest.raises(nd.DTypeError, match="int64"):
+        net.to(dtype="int64")
 
 
 def test_to_moves_between_devices() -> None:

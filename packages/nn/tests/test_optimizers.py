@@ -120,6 +120,21 @@ def test_a_state_dict_of_pytorch_loads(torch: Any) -> None:
     np.testing.assert_allclose(ours.numpy(), theirs.detach().numpy(), rtol=1e-12)
 
 
+def test_steps_saved_as_arrays_are_numbers_again() -> None:
+    for value in (1.0, [1.0]):
+        parameter = leaf(value)
+        optimizer = Adam([parameter])
+        parameter.grad = Tensor(value, dtype=nd.float64)
+        optimizer.step()
+        saved = optimizer.state_dict()
+        saved["state"][0]["step"] = np.array(1.0)
+        optimizer.load_state_dict(saved)
+        state = optimizer.state[parameter]
+        assert type(state["step"]) is int and state["step"] == 1
+        assert state["exp_avg"].shape == parameter.shape
+        optimizer.step()
+
+
 def test_groups_have_their_own_options() -> None:
     slow, fast = leaf([1.0]), leaf([1.0])
     optimizer = SGD([{"params": [slow]}, {"params": fast, "lr": 1.0}], lr=0.1)

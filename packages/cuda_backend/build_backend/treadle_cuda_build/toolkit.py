@@ -17,6 +17,7 @@ __all__ = [
     "find_toolkit",
     "require_compiler",
     "require_toolkit",
+    "strict",
 ]
 
 NVCC_WHEELS = (
@@ -48,6 +49,11 @@ class Toolkit:
 def emulation_only() -> bool:
     """Whether TREADLE_CUDA_EMULATION_ONLY asks for the host build alone."""
     return os.environ.get("TREADLE_CUDA_EMULATION_ONLY", "0") not in ("", "0")
+
+
+def strict() -> bool:
+    """Whether TREADLE_STRICT_BUILD takes warnings, and registers that spill, for errors."""
+    return os.environ.get("TREADLE_STRICT_BUILD", "0") not in ("", "0")
 
 
 def _candidates() -> list[Path]:

@@ -19,7 +19,7 @@ from treadle.autograd._node import GraphView
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import enable_grad
-from treadle.ndarray import NDArray, ShapeError
+from treadle.ndarray import DeviceError, NDArray, ShapeError
 
 __all__ = ["bind", "differentiate"]
 
@@ -126,6 +126,8 @@ class Run:
             raise ShapeError(f"backward: the first gradient has shape {gradient.shape}, the tensor {root.shape}")
         elif gradient.dtype != root.dtype:
             raise OpContractError(f"backward: the first gradient has dtype {gradient.dtype}, the tensor {root.dtype}")
+        elif gradient.device is not root.device:
+            raise DeviceError(f"backward: the first gradient is on {gradient.device}, the tensor on {root.device}")
         value = gradient if self.create_graph else gradient.data
         self.grads[slot] = value if self.grads[slot] is None else self.grads[slot] + value
 
@@ -252,7 +254,7 @@ class Run:
 
 def _fits(gradient: NDArray, operand: Tensor) -> bool:
     value = operand._data
-    return gradient.shape == value.shape and gradient.dtype is value.dtype
+    return gradient.shape == value.shape and gradient.dtype is value.dtype and gradient.device is value.device
 
 
 def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> OpContractError:
@@ -260,6 +262,9 @@ def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type
     if isinstance(gradient, kind):
         got: Any = gradient
         found = f"shape {got.shape}, dtype {got.dtype}"
+        if got.device is not operand.device:
+            expected += f", device {operand.device}"
+            found += f", device {got.device}"
     else:
         found = "None" if gradient is None else type(gradient).__name__
     return OpContractError(f"{node._op}: gradient of input {index}: {expected}, got {found}{node._built_at()}")

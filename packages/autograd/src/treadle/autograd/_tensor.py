@@ -12,7 +12,7 @@ from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled
-from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
+from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["Op", "Tensor", "apply", "bind", "tensor"]
 
@@ -249,6 +249,10 @@ class Tensor(Methods):
                 raise DTypeError(f"Tensor.grad must be a Tensor or None, not {type(value).__name__}")
             if value.shape != self.shape:
                 raise ShapeError(f"Tensor.grad: shape {value.shape} does not fit the tensor's {self.shape}")
+            if value.dtype is not self.dtype:
+                raise DTypeError(f"Tensor.grad: dtype {value.dtype} is not the tensor's {self.dtype}")
+            if value.device is not self.device:
+                raise DeviceError(f"Tensor.grad: it is on {value.device}, the tensor on {self.device}")
         self._grad = value
 
     @property

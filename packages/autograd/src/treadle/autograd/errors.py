@@ -18,7 +18,7 @@ class SavedValueError(GradientError):
 
 
 class OpContractError(TreadleError, TypeError):
-    """An op whose ``forward`` or ``backward`` did not give what it must: number, kind, shape or dtype."""
+    """An op whose ``forward`` or ``backward`` did not give what it must: number, kind, shape, dtype or device."""
 
 
 class GradientCheckError(TreadleError, AssertionError):

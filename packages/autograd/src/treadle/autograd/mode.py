@@ -15,7 +15,9 @@ R = TypeVar("R")
 
 
 class _Mode(threading.local):
-    enabled = True
+    def __init__(self) -> None:
+        self.enabled = True
+        self.before: list[bool] = []  # the mode outside of each block that the thread is in
 
 
 _mode = _Mode()
@@ -44,10 +46,9 @@ class set_grad_enabled:
 
     def __init__(self, mode: bool) -> None:
         self._wanted = mode
-        self._before: list[bool] = []
 
     def __enter__(self) -> None:
-        self._before.append(_mode.enabled)
+        _mode.before.append(_mode.enabled)
         if not self._wanted:
             with _lock:
                 STATE.no_grad_blocks += 1  # while it is 0, an op call need not look at the thread's mode
@@ -56,7 +57,7 @@ class set_grad_enabled:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _mode.enabled = self._before.pop()
+        _mode.enabled = _mode.before.pop()
         if not self._wanted:
             with _lock:
                 STATE.no_grad_blocks -= 1

@@ -2,21 +2,23 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
-from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
+)
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.tuple cimport PyTuple_CheckExact
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from treadle.ndarray._elementwise cimport slots
-from treadle.ndarray._layout cimport broadcast_shape, is_dense, same_shape
+from treadle.ndarray._layout cimport broadcast_shape, checked_size, is_dense, same_shape
 from treadle.ndarray._memory cimport wrap
 from treadle.ndarray._operators cimport Operators
 from treadle.ndarray._operands cimport (
-    check_writable, converted, copied, copy_into, is_array, on_device, operand, store,
+    check_writable, converted, copied, copy_into, is_array, on_device, scalar_array, store,
 )
 from treadle.ndarray._shapes cimport read_shape
 from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, set_array_type
-from treadle.ndarray._types cimport TD_bool, TD_f64, TD_i64, TD_u64, Device, DType, is_floating, td_view
+from treadle.ndarray._types cimport TD_MAX_NDIM, TD_bool, TD_f64, TD_i64, TD_u64, Device, DType, is_floating, td_view
 
 from treadle.ndarray._operators import set_matmul
 from treadle.ndarray._types import dtype_named
@@ -63,8 +65,11 @@ cdef class NDArray(Operators):
         cdef tuple items = key if PyTuple_CheckExact(key) else (key,)
         cdef Strided values
         check_writable(self, "index assignment")
-        values = <Strided>value if is_array(value) else operand(value, self)
-        if values is None:
+        if is_array(value):
+            values = <Strided>value
+        elif isinstance(value, (int, float)):
+            values = scalar_array(value, self.view.dtype, self.device)
+        else:
             values = _functions.asarray(value, device=self.device)
         if values.device is not self.device:
             raise DeviceError(f"index assignment: the array is on {self.device}, the value on {values.device}; "
@@ -284,24 +289,28 @@ cdef class NDArray(Operators):
             raise BufferError(f"memory on {self.device} cannot be shared; use to_device('cpu')")
         if flags & PyBUF_WRITABLE and not self.writable:
             raise BufferError("the array is read-only")
+        if not self.dense and (not flags & PyBUF_STRIDES == PyBUF_STRIDES or flags & PyBUF_C_CONTIGUOUS
+                               == PyBUF_C_CONTIGUOUS):
+            raise BufferError("the array is not C-contiguous; ask for strides, or copy()")
+        if flags & (PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES:
+            if not (<Strided>self.view_transposed()).dense and (
+                    not self.dense or flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS):
+                raise BufferError("the array is not contiguous in the order asked for; ask for strides, or copy()")
         layout = <Py_ssize_t *>PyMem_Malloc((2 * self.view.ndim + 1) * sizeof(Py_ssize_t))
         if layout == NULL:
             raise MemoryError()
         for axis in range(self.view.ndim):
             layout[axis] = self.view.shape[axis]
             layout[self.view.ndim + axis] = self.view.strides[axis]
-        if not self.dense and not flags & PyBUF_STRIDES == PyBUF_STRIDES:
-            PyMem_Free(layout)
-            raise BufferError("the array is not C-contiguous; ask for strides, or copy()")
         buffer.buf = self.view.data
         buffer.obj = self
         buffer.len = self.size * self.dtype.itemsize
         buffer.itemsize = self.dtype.itemsize
         buffer.readonly = not self.writable
         buffer.ndim = self.view.ndim
-        buffer.format = PyBytes_AS_STRING(self.dtype.format_bytes)
-        buffer.shape = layout
-        buffer.strides = layout + self.view.ndim
+        buffer.format = PyBytes_AS_STRING(self.dtype.format_bytes) if flags & PyBUF_FORMAT else NULL
+        buffer.shape = layout if flags & PyBUF_ND else NULL
+        buffer.strides = layout + self.view.ndim if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
         buffer.suboffsets = NULL
         buffer.internal = layout
 
@@ -320,7 +329,7 @@ cdef bint _is_basic(tuple key):
     return True
 
 
-def assign(Strided target, Strided values):
+def assign(Strided target not None, Strided values not None):
     """target[...] = values, which broadcast to its shape; leading axes of length 1 may be too many."""
     cdef td_view shape
     while values.view.ndim > target.view.ndim and values.view.shape[0] == 1:
@@ -361,7 +370,7 @@ def empty(shape, DType dtype, Device device):
     return allocate(dtype, device, &view)
 
 
-def reshape(Strided x, /, shape, *, copy=None):
+def reshape(Strided x not None, /, shape, *, copy=None):
     """The same elements in C order under another shape; one length may be -1 and follows from the rest.
 
     A view where strides can express it; ``copy=True`` always copies, ``copy=False`` raises ValueError where it must.
@@ -378,15 +387,18 @@ def from_memory(object owner, DType dtype):
     """An array over the memory of a :class:`ForeignBuffer`, whose layout is known to be of the dtype and aligned."""
     cdef Strided out = blank()
     cdef int axis
+    if len(owner.shape) > TD_MAX_NDIM:
+        raise ShapeError(f"asarray: {len(owner.shape)} dimensions; at most {TD_MAX_NDIM} are possible")
     out.buffer = wrap(<void *><uintptr_t>owner.pointer, owner.nbytes, owner)
     out.view.data = out.buffer.data
     out.view.dtype = dtype.id
     out.view.ndim = len(owner.shape)
-    out.size = 1
     for axis in range(out.view.ndim):
         out.view.shape[axis] = owner.shape[axis]
         out.view.strides[axis] = owner.strides[axis]
-        out.size *= out.view.shape[axis]
+    out.size = checked_size(&out.view)
+    if out.size < 0:
+        raise ShapeError(f"asarray: shape {owner.shape} has more elements than can be counted")
     out.dtype = dtype
     out.device = cpu_device
     out.writable = not owner.readonly
@@ -397,5 +409,7 @@ def from_memory(object owner, DType dtype):
 def store_scalars(Strided out, list scalars):
     """The elements of a dense cpu array, from as many Python scalars."""
     cdef int64_t i
+    if len(scalars) != out.size or not out.dense:
+        raise ShapeError(f"asarray: ragged sequence: {len(scalars)} numbers for shape {out.shape_tuple()}")
     for i, value in enumerate(scalars):
         store(value, out.view.dtype, out.view.data + i * out.dtype.itemsize)

@@ -7,13 +7,15 @@ accepts and returns is read from the op table at import.
 cimport cython
 from libc.stdint cimport int64_t
 
+import operator as python_operator
+
 from treadle.ndarray._elementwise cimport (
     TD_TERNARY_clip, TD_TERNARY_where, run_binary, run_ternary, run_unary, slots, td_binary_loop, td_ternary_loop,
     td_unary_loop,
 )
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport (
-    KEEP_GIL, broadcast, check_writable, converted, copy_into, is_array, must_share_device, operand,
+    KEEP_GIL, broadcast, check_writable, converted, copy_into, fill, fits, is_array, must_share_device, operand,
 )
 from treadle.ndarray._shapes cimport view_shape
 from treadle.ndarray._strided cimport Strided, allocate
@@ -59,6 +61,11 @@ cdef int NEGATIVE = unary_names.index("negative")
 cdef int POSITIVE = unary_names.index("positive")
 cdef int ABS = unary_names.index("abs")
 cdef int BITWISE_INVERT = unary_names.index("bitwise_invert")
+
+
+cdef dict _COMPARISONS = {
+    EQUAL: "eq", NOT_EQUAL: "ne", LESS: "lt", LESS_EQUAL: "le", GREATER: "gt", GREATER_EQUAL: "ge",
+}
 
 
 cdef void _read_rules():
@@ -124,16 +131,20 @@ cdef object binary(int op, object left, object right, object given, bint from_op
         x = <Strided>left
         if is_array(right):
             y = <Strided>right
+        elif op in _COMPARISONS and not fits(right, x.view.dtype):
+            return _beyond_range(op, x, right, True)
         else:
             y = operand(right, x)
     elif is_array(right):
         y = <Strided>right
+        if op in _COMPARISONS and not fits(left, y.view.dtype):
+            return _beyond_range(op, y, left, False)
         x = operand(left, y)
     else:
         x = y = None
     if x is None or y is None:
         if from_operator:
-            return NotImplemented
+            return _foreign(op, right if is_array(left) else left)
         return binary(op, _coerced(left, right), _coerced(right, left), given, False)
     if x.device is not y.device:
         must_share_device(x, y, binary_names[op])
@@ -160,6 +171,21 @@ cdef object binary(int op, object left, object right, object given, bint from_op
             _run_dense(loop, x, y, out)
             return out
     return _binary_general(op, loop, x, y, result, given)
+
+
+cdef object _foreign(int op, object other):
+    """What an operator answers to an operand that is no array: its turn, but never False for unequal data."""
+    if op in (EQUAL, NOT_EQUAL) and (isinstance(other, (list, tuple)) or hasattr(other, "__array_interface__")):
+        raise DTypeError(f"{binary_names[op]}: {type(other).__name__} is no array; convert it with asarray")
+    return NotImplemented
+
+
+cdef object _beyond_range(int op, Strided x, object scalar, bint scalar_is_right):
+    """The comparison of integers with an int that their dtype cannot hold: the same for every element."""
+    cdef Strided out = allocate(dtype_from_id(TD_bool), x.device, &x.view)
+    sides = (0, 1 if scalar > 0 else -1) if scalar_is_right else (1 if scalar > 0 else -1, 0)
+    fill(out, getattr(python_operator, _COMPARISONS[op])(*sides))
+    return out
 
 
 cdef inline void _run_dense(td_binary_loop loop, Strided x, Strided y, Strided out):
@@ -208,7 +234,7 @@ cdef object _coerced(object value, object beside):
     """An operand of a function: arrays and scalars pass, lists and foreign arrays are converted."""
     if is_array(value) or (isinstance(value, (int, float)) and not isinstance(beside, (int, float))):
         return value
-    return _asarray(value)
+    return _asarray(value, device=(<Strided>beside).device) if is_array(beside) else _asarray(value)
 
 
 cdef object unary(int op, object value, object given):
@@ -263,6 +289,8 @@ cdef object _ternary(int op, Strided x, Strided y, Strided z, object given):
     if out.size:
         if not y.device.is_cpu:
             y.device.backend.ternary(name, x, y, z, target)
+        elif target.size * target.dtype.itemsize < KEEP_GIL:
+            run_ternary(loop, &x.view, &y.view, &z.view, &target.view)
         else:
             with nogil:
                 run_ternary(loop, &x.view, &y.view, &z.view, &target.view)
@@ -282,6 +310,8 @@ def where(condition, x, y, /, *, out=None):
     cdef Strided c, a, b
     cdef int dtype
     c = <Strided>(condition if is_array(condition) else _asarray(condition))
+    if not is_array(x) and not is_array(y):
+        x = _asarray(x, device=c.device)
     x, y = _coerced(x, y), _coerced(y, x)
     a = <Strided>x if is_array(x) else operand(x, <Strided>y)
     b = <Strided>y if is_array(y) else operand(y, a)

@@ -6,9 +6,10 @@ docstrings are there.
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
 
 from treadle.ndarray._elementwise cimport (
-    TD_BINARY_add, arange_view, slots, td_adam_settings, td_arg_loop, td_reduction, td_sgd_settings,
+    TD_BINARY_add, arange_view, slots, td_arg_loop, td_reduction,
 )
 from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, nonzero_view, scatter_view
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape
@@ -25,13 +26,18 @@ from treadle.ndarray._types cimport (
 )
 
 from treadle.ndarray._elementwise import REDUCE_NAMES
-from treadle.ndarray.errors import IndexingError, ShapeError
+from treadle.ndarray.errors import DTypeError, IndexingError, ShapeError
 from treadle.ndarray.opset import OPS, Accepts, Family, Result
 
 cdef dict _DRAWS = {
     "bits": DRAW_BITS, "uniform": DRAW_UNIFORM, "normal": DRAW_NORMAL, "integers": DRAW_INTEGERS,
     "bernoulli": DRAW_BERNOULLI,
 }
+
+
+def normal_axes(str op, Strided x not None, axis):
+    """The axes as a sorted tuple of numbers in [0, ndim); raises ShapeError that names the op."""
+    return _axes(axis, x, op)
 
 
 cdef object _axes(object axis, Strided x, str op):
@@ -82,7 +88,7 @@ cdef dict _RULES = {
 }
 
 
-def reduce(str op, Strided x, axis, bint keepdims):
+def reduce(str op, Strided x not None, axis, bint keepdims):
     """sum, prod, max, min, mean, any, all over axes."""
     cdef _Rule rule = <_Rule>_RULES[op]
     cdef tuple axes = _axes(axis, x, op)
@@ -90,7 +96,7 @@ def reduce(str op, Strided x, axis, bint keepdims):
     cdef const td_reduction *reduction
     cdef Strided out
     cdef int64_t count = 1
-    cdef double scale = 1.0
+    cdef double divisor = 1.0
     cdef int each
     if rule.floats and not is_floating(x.view.dtype):
         x = converted(x, TD_f32)
@@ -107,13 +113,13 @@ def reduce(str op, Strided x, axis, bint keepdims):
         x.device.backend.reduce(op, x, axes, out)
     elif out.size:
         if rule.divides:
-            scale = 1.0 / <double>count if count else float("nan")
+            divisor = <double>count
         reduction = &slots.reduce[rule.number][x.view.dtype]
         if x.size < KEEP_GIL:
-            reduce_view(reduction, &x.view, &out.view, scale)
+            reduce_view(reduction, &x.view, &out.view, divisor)
         else:
             with nogil:
-                reduce_view(reduction, &x.view, &out.view, scale)
+                reduce_view(reduction, &x.view, &out.view, divisor)
     return out if keepdims else _without(out, axes)
 
 
@@ -129,7 +135,7 @@ cdef Strided _without(Strided out, tuple axes):
     return out.reshaped(&shape)
 
 
-def arg_reduce(str op, Strided x, axis, bint keepdims):
+def arg_reduce(str op, Strided x not None, axis, bint keepdims):
     """argmax, argmin along one axis, or of all elements in C order."""
     cdef td_view shape
     cdef Strided out
@@ -161,7 +167,7 @@ def arg_reduce(str op, Strided x, axis, bint keepdims):
     return out.reshaped(&shape)
 
 
-def scan(str op, Strided x, axis):
+def scan(str op, Strided x not None, axis):
     """cumsum, cumprod along one axis."""
     cdef int along = normal_axis(axis, &x.view, op)
     cdef const td_reduction *reduction
@@ -207,9 +213,10 @@ cpdef Strided matmul(Strided x, Strided y, Strided given):
     else:
         must_share_device(x, given, "matmul")
         check_writable(given, "matmul")
-        if not same_shape(&given.view, &shape) or given.dtype is not x.dtype:
-            raise ShapeError(f"matmul: the result has shape {view_shape(&shape)} and dtype {x.dtype.name}, out has "
-                             f"{given.shape_tuple()} and {given.dtype.name}")
+        if given.dtype is not x.dtype:
+            raise DTypeError(f"matmul: the result is {x.dtype.name}, out is {given.dtype.name}")
+        if not same_shape(&given.view, &shape):
+            raise ShapeError(f"matmul: the result has shape {view_shape(&shape)}, out has {given.shape_tuple()}")
         if (overlaps(&x.view, x.dtype.itemsize, &given.view, given.dtype.itemsize)
                 or overlaps(&y.view, y.dtype.itemsize, &given.view, given.dtype.itemsize)):
             target = allocate(x.dtype, x.device, &shape)
@@ -250,9 +257,7 @@ cdef Strided _offsets(Strided x, list indices):
     cdef Strided each
     cdef int axis
     cdef int64_t wrong = 0
-    cdef int64_t *data = <int64_t *>offsets.view.data
-    for axis in range(offsets.size):
-        data[axis] = 0
+    memset(offsets.view.data, 0, offsets.size * sizeof(int64_t))
     for axis, each in enumerate(indices):
         if add_offsets(&each.view, &offsets.view, x.view.shape[axis], x.view.strides[axis], &wrong) != 0:
             raise IndexingError(f"index {wrong} is out of bounds for an axis of length {x.view.shape[axis]} "
@@ -275,7 +280,7 @@ cdef int _selected_shape(Strided x, list indices, td_view *shape) except -1:
     return 0
 
 
-def gather(Strided x, list indices):
+def gather(Strided x not None, list indices):
     """x[i0, ..., ik]: int64 index arrays of one shape and x's device, for x's first axes."""
     cdef td_view shape
     cdef Strided out, offsets
@@ -294,7 +299,7 @@ def gather(Strided x, list indices):
     return out
 
 
-def scatter(Strided out, list indices, Strided values, bint accumulate):
+def scatter(Strided out not None, list indices, Strided values not None, bint accumulate):
     """out[i0, ..., ik] = values (or += with repeats counted), for values that broadcast and convert."""
     cdef td_view shape
     cdef Strided offsets
@@ -331,7 +336,7 @@ cdef Strided _fitted(Strided values, Strided out, const td_view *shape):
     return values
 
 
-def nonzero(Strided x):
+def nonzero(Strided x not None):
     """The (n, ndim) int64 indices of the non-zero elements, in C order."""
     cdef Strided mask = converted(x, TD_bool)
     cdef td_view shape
@@ -346,7 +351,7 @@ def nonzero(Strided x):
     return out
 
 
-def arange(Strided out, start, step):
+def arange(Strided out not None, start, step):
     """out[i] = start + i * step along a 1-D array."""
     if out.size == 0:
         return
@@ -358,7 +363,7 @@ def arange(Strided out, start, step):
         arange_view(&out.view, 0, 0, start, step)
 
 
-def random(str kind, uint64_t key, uint64_t counter, tuple parameters, Strided out):
+def random(str kind, uint64_t key, uint64_t counter, tuple parameters, Strided out not None):
     """Fill a dense array from the generator's block ``counter`` on; parameters as in the backend protocol."""
     cdef double first = 0
     cdef double second = 0
@@ -380,67 +385,9 @@ def random(str kind, uint64_t key, uint64_t counter, tuple parameters, Strided o
         draw(number, key, counter, first, second, low, span, &out.view, out.size)
 
 
-def permutation(Strided bits):
+def permutation(Strided bits not None):
     """0, 1, ..., n - 1 in the order that n uint64 draws, on the cpu, decide."""
     cdef Strided out = allocate(dtype_from_id(TD_i64), bits.device, &bits.view)
     with nogil:
         shuffle(<const uint64_t *>bits.view.data, <int64_t *>out.view.data, out.size)
     return out
-
-
-cdef int _check_update(str op, tuple arrays) except -1:
-    cdef Strided first = arrays[0]
-    cdef Strided each
-    check_writable(first, op)
-    for each in arrays:
-        must_share_device(first, each, op)
-        if not same_shape(&first.view, &each.view) or each.dtype is not first.dtype or not is_floating(each.view.dtype):
-            raise ShapeError(f"{op}: parameter, gradient and state must have one shape and floating dtype, not "
-                             f"{first.shape_tuple()} {first.dtype.name} and {each.shape_tuple()} {each.dtype.name}")
-        if not each.dense and each is not arrays[1]:
-            raise ShapeError(f"{op}: parameter and state must be C-contiguous")
-    return 0
-
-
-def adam_step(Strided parameter, Strided gradient, Strided first, Strided second, tuple hyper):
-    """The fused Adam update in place. False where the device has none."""
-    cdef td_adam_settings settings
-    _check_update("adam_step", (parameter, gradient, first, second))
-    gradient = gradient if gradient.dense else copied(gradient)
-    if not parameter.device.is_cpu:
-        fused = getattr(parameter.device.backend, "adam_step", None)
-        if fused is None:
-            return False
-        if parameter.size:
-            fused(parameter, gradient, first, second, hyper)
-    else:
-        (settings.lr, settings.beta1, settings.beta2, settings.eps, settings.weight_decay, settings.decoupled,
-         settings.correction1, settings.correction2, settings.sign) = hyper
-        slots.adam[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data, first.view.data,
-                                         second.view.data, &settings)
-    for each in (parameter, first, second):
-        (<Strided>each).buffer.version += 1
-    return True
-
-
-def sgd_step(Strided parameter, Strided gradient, Strided momentum_buffer, tuple hyper):
-    """The fused SGD update in place. False where the device has none."""
-    cdef td_sgd_settings settings
-    arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)
-    _check_update("sgd_step", arrays)
-    gradient = gradient if gradient.dense else copied(gradient)
-    if not parameter.device.is_cpu:
-        fused = getattr(parameter.device.backend, "sgd_step", None)
-        if fused is None:
-            return False
-        if parameter.size:
-            fused(parameter, gradient, momentum_buffer, hyper)
-    else:
-        (settings.lr, settings.momentum, settings.dampening, settings.weight_decay, settings.nesterov,
-         settings.first_step, settings.sign) = hyper
-        slots.sgd[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data,
-                                        NULL if momentum_buffer is None else momentum_buffer.view.data, &settings)
-    parameter.buffer.version += 1
-    if momentum_buffer is not None:
-        momentum_buffer.buffer.version += 1
-    return True

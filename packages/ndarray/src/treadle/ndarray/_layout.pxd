@@ -13,6 +13,7 @@ cdef struct Walk:
 cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nogil
 cdef bint next_run(Walk *walk, int64_t *position) noexcept nogil
 cdef int64_t view_size(const td_view *view) noexcept nogil
+cdef int64_t checked_size(const td_view *view) noexcept nogil
 cdef bint is_dense(const td_view *view, int64_t itemsize) noexcept nogil
 cdef bint same_shape(const td_view *x, const td_view *y) noexcept nogil
 cdef bint overlaps(const td_view *x, int64_t x_itemsize, const td_view *y, int64_t y_itemsize) noexcept nogil

@@ -101,6 +101,20 @@ cdef int64_t view_size(const td_view *view) noexcept nogil:
     return size
 
 
+cdef int64_t checked_size(const td_view *view) noexcept nogil:
+    """The number of elements; -1 where it, or a byte offset in it, would be beyond 64 bits."""
+    cdef int64_t size = 1
+    cdef int axis
+    for axis in range(view.ndim):
+        if view.shape[axis] == 0:
+            return 0
+    for axis in range(view.ndim):
+        if size > (<int64_t>1 << 56) // view.shape[axis]:
+            return -1
+        size *= view.shape[axis]
+    return size
+
+
 cdef bint is_dense(const td_view *view, int64_t itemsize) noexcept nogil:
     """Whether the elements lie in C order without gaps; axes of length 1 do not matter, nothing is dense."""
     cdef int axis

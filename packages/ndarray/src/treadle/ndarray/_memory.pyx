@@ -68,8 +68,19 @@ cdef class ForeignBuffer:
             PyObject_GetBuffer(exporter, &self.view, PyBUF_STRIDES | PyBUF_FORMAT)
         self.held = True
         cdef int axis
-        self.shape = tuple([self.view.shape[axis] for axis in range(self.view.ndim)])
-        self.strides = tuple([self.view.strides[axis] for axis in range(self.view.ndim)])
+        cdef Py_ssize_t step = self.view.itemsize
+        if self.view.shape == NULL and self.view.ndim > 0:
+            self.shape = (self.view.len // max(step, 1),)
+        else:
+            self.shape = tuple([self.view.shape[axis] for axis in range(self.view.ndim)])
+        if self.view.shape != NULL and self.view.strides != NULL:
+            self.strides = tuple([self.view.strides[axis] for axis in range(self.view.ndim)])
+            return
+        strides = []
+        for length in reversed(self.shape):  # C-contiguous, says the protocol
+            strides.append(step)
+            step *= length
+        self.strides = tuple(reversed(strides))
 
     def __dealloc__(self):
         if self.held:

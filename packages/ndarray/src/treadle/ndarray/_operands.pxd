@@ -8,6 +8,7 @@ cdef enum:
     KEEP_GIL = 1 << 16
 
 cdef bint is_array(object value)
+cdef bint fits(object value, int dtype) except -1
 cdef int weak_dtype(object value, int dtype) except -2
 cdef int store(object value, int dtype, char *data) except -1
 cdef Strided scalar_array(object value, int dtype, Device device)

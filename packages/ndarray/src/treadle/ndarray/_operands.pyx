@@ -39,6 +39,14 @@ cdef int weak_dtype(object value, int dtype) except -2:
     return dtype if is_floating(dtype) else TD_f32
 
 
+cdef bint fits(object value, int dtype) except -1:
+    """Whether an int can be an element; anything else may try."""
+    cdef DType kind = dtype_from_id(dtype)
+    if not PyLong_Check(value) or dtype == TD_bool or is_floating(dtype):
+        return True
+    return kind.lowest <= value <= kind.largest
+
+
 cdef int store(object value, int dtype, char *data) except -1:
     """Write a Python scalar as an element; integers out of range raise OverflowError, as in NumPy."""
     cdef double real

@@ -48,7 +48,8 @@ cdef inline int64_t _shortest(const td_view *view) noexcept nogil:
     return shortest
 
 
-cdef void reduce_view(const td_reduction *reduction, const td_view *x, const td_view *out, double scale) noexcept nogil:
+cdef void reduce_view(const td_reduction *reduction, const td_view *x, const td_view *out,
+                      double divisor) noexcept nogil:
     cdef td_view kept, kept_out, folded
     cdef Walk outer, inner
     cdef const td_view *views[4]
@@ -62,13 +63,13 @@ cdef void reduce_view(const td_reduction *reduction, const td_view *x, const td_
     if not some:
         inner.ndim, inner.data[0] = 1, x.data
     if _shortest(&folded) <= _shortest(&kept) or not some:
-        _fold_rows(reduction, &outer, &inner, some, x.data, scale)
+        _fold_rows(reduction, &outer, &inner, some, x.data, divisor)
     else:
-        _fold_columns(reduction, &outer, &inner, x.data, scale)
+        _fold_columns(reduction, &outer, &inner, x.data, divisor)
 
 
 cdef void _fold_rows(const td_reduction *reduction, Walk *outer, Walk *inner, int some, const char *origin,
-                     double scale) noexcept nogil:
+                     double divisor) noexcept nogil:
     cdef int64_t outer_position[32]
     cdef int64_t inner_position[32]
     cdef int64_t i
@@ -87,13 +88,13 @@ cdef void _fold_rows(const td_reduction *reduction, Walk *outer, Walk *inner, in
                     reduction.row(inner.shape[row], inner.data[0], inner.strides[0][row], <char *>&acc)
                     if not next_run(inner, inner_position):
                         break
-            reduction.finish(1, <const char *>&acc, scale, outer.data[1] + i * outer.strides[1][run], 0)
+            reduction.finish(1, <const char *>&acc, divisor, outer.data[1] + i * outer.strides[1][run], 0)
         if not next_run(outer, outer_position):
             return
 
 
 cdef void _fold_columns(const td_reduction *reduction, Walk *outer, Walk *inner, const char *origin,
-                        double scale) noexcept nogil:
+                        double divisor) noexcept nogil:
     cdef int64_t outer_position[32]
     cdef int64_t inner_position[32]
     cdef int64_t at, n, i, folded
@@ -123,7 +124,7 @@ cdef void _fold_columns(const td_reduction *reduction, Walk *outer, Walk *inner,
                 if not next_run(inner, inner_position):
                     break
             reduction.merge(n, <const char *>part, <char *>total)
-            reduction.finish(n, <const char *>total, scale, outer.data[1] + at * outer.strides[1][run],
+            reduction.finish(n, <const char *>total, divisor, outer.data[1] + at * outer.strides[1][run],
                              outer.strides[1][run])
             at += n
         if not next_run(outer, outer_position):

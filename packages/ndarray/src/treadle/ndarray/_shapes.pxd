@@ -1,9 +1,6 @@
-from libc.stdint cimport int64_t
-
 from treadle.ndarray._types cimport td_view
 
 cdef int read_shape(object shape, td_view *view, str op) except -1
 cdef int axis_number(object axis, int ndim, str op) except -2
 cdef int normal_axis(object axis, const td_view *view, str op) except -1
 cdef tuple view_shape(const td_view *view)
-cdef int64_t countable_size(const td_view *view, str op) except -1

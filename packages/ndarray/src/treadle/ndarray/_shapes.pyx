@@ -23,22 +23,10 @@ cdef tuple view_shape(const td_view *view):
     return shape
 
 
-cdef int64_t countable_size(const td_view *view, str op) except -1:
-    """The number of elements; raises ShapeError where 64 bits do not hold it, which only a view can come to."""
-    cdef object size = 1
-    for length in view_shape(view):
-        size *= length
-    if size >= 1 << 62:
-        raise ShapeError(f"{op}: shape {view_shape(view)} has more elements than can be counted")
-    return size
-
-
 cdef int read_shape(object shape, td_view *view, str op) except -1:
     """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
-    if isinstance(shape, int):
-        shape = (shape,)
     try:
-        lengths = [operator.index(each) for each in shape]
+        lengths = [operator.index(each) for each in (shape if hasattr(shape, "__iter__") else (shape,))]
     except TypeError:
         raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
     if len(lengths) > TD_MAX_NDIM:

@@ -12,10 +12,10 @@ from libc.string cimport memcpy
 import operator
 
 from treadle.ndarray._layout cimport (
-    broadcast_shape, broadcast_view, dense_strides, is_dense, reshape_strides, view_size,
+    broadcast_shape, broadcast_view, checked_size, dense_strides, is_dense, reshape_strides, view_size,
 )
 from treadle.ndarray._memory cimport allocate_host, wrap
-from treadle.ndarray._shapes cimport countable_size, normal_axis, read_shape, view_shape
+from treadle.ndarray._shapes cimport normal_axis, read_shape, view_shape
 from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
 
 from treadle.ndarray._shapes import normalize_axis
@@ -27,7 +27,7 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t step)
 
 cdef extern from "kernels/objects.h":
-    object TD_NEW(PyObject *type, object arguments)
+    object td_new(PyObject *type, object arguments)
     void td_recycle(PyObject *type)
 
 cdef type _array_type = None
@@ -47,7 +47,7 @@ cdef void set_array_type(type array_type):
 
 
 cdef Strided blank():
-    return <Strided>TD_NEW(<PyObject *>_array_type, _NO_ARGUMENTS)
+    return <Strided>td_new(<PyObject *>_array_type, _NO_ARGUMENTS)
 
 
 cdef Strided allocate(DType dtype, Device device, const td_view *shape):
@@ -227,7 +227,9 @@ cdef class Strided:
             raise ShapeError(f"broadcast_to: shape {self.shape_tuple()} does not broadcast to {view_shape(&target)}")
         out = self.alias()
         broadcast_view(&out.view, &self.view, &target)
-        out.size = countable_size(&target, "broadcast_to")
+        out.size = checked_size(&target)
+        if out.size < 0:
+            raise ShapeError(f"broadcast_to: {view_shape(&target)} has more elements than can be counted")
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         out.writable = self.writable and out.size == self.size
         return out
@@ -304,7 +306,9 @@ cdef class Strided:
             span = self.view.strides[axis] * (self.view.shape[axis] - 1) if self.size else 0
             first, end = first + min(span, 0), end + max(span, 0)
         low, high = offset, offset + self.dtype.itemsize
-        out.size = countable_size(&out.view, "as_strided")
+        out.size = checked_size(&out.view)
+        if out.size < 0:
+            raise ShapeError(f"as_strided: {view_shape(&out.view)} has more elements than can be counted")
         for axis in range(out.view.ndim):
             if abs(steps[axis]) >= 1 << 56 or steps[axis] % self.dtype.itemsize:
                 raise ShapeError(f"as_strided: a stride of {steps[axis]} bytes is no multiple of the item size "
@@ -398,13 +402,17 @@ cdef class Strided:
         cdef int64_t size = 1
         cdef int64_t length
         cdef int unknown = -1
-        if isinstance(shape, int):
-            shape = (shape,)
         view.ndim = 0
+        try:
+            shape = [operator.index(each) for each in (shape if hasattr(shape, "__iter__") else (shape,))]
+        except (TypeError, OverflowError):
+            raise ShapeError(f"reshape: a shape is an int or a sequence of ints, not {shape!r}") from None
+        if len(shape) > TD_MAX_NDIM:
+            raise ShapeError(f"reshape: more than {TD_MAX_NDIM} dimensions")
         for each in shape:
-            if view.ndim == TD_MAX_NDIM:
-                raise ShapeError(f"reshape: more than {TD_MAX_NDIM} dimensions")
-            length = operator.index(each)
+            if each > 1 << 56:
+                raise self._no_reshape(shape)
+            length = each
             if length == -1 and unknown < 0:
                 unknown = view.ndim
             elif length < 0 or (length and size > (<int64_t>1 << 56) // length):

@@ -8,6 +8,7 @@ from treadle.ndarray.errors import DTypeError
 
 cdef object _DTYPES = [None] * TD_DTYPE_COUNT
 cdef int8_t _promotion[32][32]
+cdef bint _complete = False
 
 
 cdef class DType:
@@ -22,6 +23,8 @@ cdef class DType:
     """
 
     def __init__(self, str name, str kind, int id, str format):
+        if _complete:
+            raise DTypeError("a dtype is named, not made: treadle.ndarray.float32, or dtype('float32')")
         self.name = name
         self.kind = kind
         self.id = id
@@ -76,6 +79,10 @@ cdef class Device:
     def __hash__(self):
         return hash(str(self))
 
+    def __reduce__(self):
+        from treadle.ndarray.devices import device
+        return device, (str(self),)
+
 
 cdef DType dtype_from_id(int dtype):
     return <DType>_DTYPES[dtype]
@@ -97,7 +104,7 @@ cdef int promote(int x, int y) noexcept nogil:
     return _promotion[x][y]
 
 
-def result_dtype(DType x, DType y):
+def result_dtype(DType x not None, DType y not None):
     """The dtype that operands of dtypes x and y meet in."""
     return dtype_from_id(_promotion[x.id][y.id])
 
@@ -168,3 +175,4 @@ cdef void _build():
 
 
 _build()
+_complete = True

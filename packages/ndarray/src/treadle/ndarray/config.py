@@ -22,6 +22,13 @@ def _choose_isa() -> int:
     return wanted
 
 
+def _check_threads() -> None:
+    count = os.environ.get("TREADLE_NUM_THREADS")
+    if count is not None and not (count.strip().isdecimal() and int(count) > 0):
+        raise BackendError(f"TREADLE_NUM_THREADS={count}: it is a number of threads, 1 or more")
+
+
+_check_threads()
 _isa = _choose_isa()
 _runtime.select(_isa)
 
@@ -38,7 +45,7 @@ def isa() -> str:
 
 
 def get_num_threads() -> int:
-    """How many threads large kernels use.
+    """How many threads large matrix products use; everything else runs on one.
 
     >>> import treadle.ndarray as nd
     >>> nd.get_num_threads() >= 1
@@ -49,7 +56,10 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads large kernels use; results do not depend on it. At import ``TREADLE_NUM_THREADS`` does."""
+    """Set how many threads large matrix products use; results do not depend on it.
+
+    At import ``TREADLE_NUM_THREADS`` sets it.
+    """
     if count < 1:
         raise ValueError(f"set_num_threads: {count} threads; at least 1 is needed")
     _matmul.set_num_threads(count)

@@ -82,6 +82,8 @@ def _from_nested(obj: Sequence[Any], dtype: DType | None) -> NDArray:
     shape: list[int] = []
     level: Any = obj
     while isinstance(level, list | tuple | range):
+        if len(shape) == 32:
+            raise ShapeError("asarray: sequences nested more than 32 deep")
         shape.append(len(level))
         if not len(level):
             break
@@ -183,8 +185,14 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
         stride % dtype.itemsize == 0 for stride, length in zip(memory.strides, memory.shape, strict=True) if length > 1
     )
     if size and not aligned:
-        return _from_buffer(obj.copy())[0], False
-    return _array.from_memory(memory, dtype), True
+        flat: Any = memoryview(memoryview(obj).tobytes())
+        return _from_buffer(flat.cast(dtype.format, memory.shape))[0].copy(), False
+    array = _array.from_memory(memory, dtype)
+    if dtype is _bool and size:  # foreign bytes other than 0 and 1 are true as well
+        numbers = _array.from_memory(memory, type_of["uint8"])
+        if _families.reduce("max", numbers, None, False).item() > 1:
+            return numbers.astype(_bool), False
+    return array, True
 
 
 def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
@@ -311,11 +319,12 @@ def linspace(
     """
     steps = num - 1 if endpoint else num
     step = (stop - start) / steps if steps > 0 else 0.0
-    out = empty((num,), dtype=dtype, device=device)
+    wanted = _float32 if dtype is None else dtype_named(dtype)
+    out = empty((num,), dtype=wanted if wanted.kind == "f" else "float64", device=device)
     _families.arange(out, float(start), step)
     if endpoint and num > 1:
         out[-1] = stop
-    return out
+    return out.astype(wanted, copy=False)
 
 
 def eye(

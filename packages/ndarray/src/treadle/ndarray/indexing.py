@@ -4,7 +4,7 @@ import operator
 from typing import Any
 
 from treadle.ndarray import _families
-from treadle.ndarray._array import NDArray
+from treadle.ndarray._array import NDArray, assign
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import arange, asarray
 from treadle.ndarray.elementwise import where
@@ -146,6 +146,9 @@ def set_advanced(x: NDArray, key: tuple[Any, ...], values: NDArray) -> None:
 
 def _scatter(x: NDArray, key: tuple[Any, ...], values: NDArray, accumulate: bool) -> None:
     view, axes, indices = _split_key(x, key)
+    if not indices:
+        assign(view, view + values if accumulate else values)
+        return
     front, arrays, place = _prepared(view, axes, indices)
     rest, selected = front.shape[len(axes) :], arrays[0].shape
     shape = rest[:place] + selected + rest[place:]

@@ -190,6 +190,8 @@ def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
     [[1, 2], [3, 4]]
     """
     parts = [as_array(each) for each in arrays]
+    if not parts:
+        raise ShapeError("stack: no arrays")
     if any(each.shape != parts[0].shape for each in parts):
         raise ShapeError(f"stack: shapes {[each.shape for each in parts]} differ")
     return concat([each.view_expanded(axis) for each in parts], axis=axis)

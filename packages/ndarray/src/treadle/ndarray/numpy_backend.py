@@ -32,9 +32,10 @@ class Memory:
 
     def __init__(self, nbytes: int) -> None:
         padded = numpy.empty(nbytes + _ALIGNMENT, numpy.uint8)
-        skip = -padded.ctypes.data % _ALIGNMENT
+        address: int = padded.ctypes.data
+        skip = -address % _ALIGNMENT
         self.block: Values = padded[skip : skip + nbytes]
-        self.pointer: int = padded.ctypes.data + skip
+        self.pointer: int = address + skip
         self.nbytes: int = nbytes
 
 

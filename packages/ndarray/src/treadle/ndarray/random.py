@@ -1,12 +1,13 @@
 """Random numbers from a counter-based generator: the same seed gives the same bits on every device.
 
 Philox 4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC11). Which bits
-serve which element is written in ``include/treadle/random.h``. Normal draws are the same on every device within 2 ulp
-(they go through log and cos), all others bit for bit.
+serve which element is written in ``include/treadle/random.h``. Normal draws go through the log, sin and cos of each
+device's library, and differ by at most 8 eps (|mean| + |draw - mean|) of their dtype; all others agree bit for bit.
 """
 
 import operator
 import os
+import threading
 
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
@@ -43,6 +44,7 @@ class Generator:
     def __init__(self, seed: int | None = None) -> None:
         self.seed = 0
         self.counter = 0
+        self._lock = threading.Lock()  # two threads never draw the same blocks
         self.manual_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
 
     def manual_seed(self, seed: int) -> "Generator":
@@ -60,9 +62,14 @@ class Generator:
         self.seed, self.counter = operator.index(state["seed"]) & _MASK, operator.index(state["counter"]) & _MASK
 
     def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
-        _families.random(kind, self.seed, self.counter, parameters, out)
-        self.counter = (self.counter + (out.size * words + 3) // 4) & _MASK
+        with self._lock:
+            seed, counter = self.seed, self.counter
+            self.counter = (counter + (out.size * words + 3) // 4) & _MASK
+        _families.random(kind, seed, counter, parameters, out)
         return out
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (self.seed, self.counter)
 
     def bits(self, shape: Shape = (), *, dtype: DTypeLike = "uint64", device: DeviceLike | None = None) -> NDArray:
         """Raw bits, uint32 or uint64.
@@ -84,7 +91,7 @@ class Generator:
         dtype: DTypeLike = "float32",
         device: DeviceLike | None = None,
     ) -> NDArray:
-        """Evenly distributed in [low, high), float32 or float64.
+        """Evenly distributed in [low, high), float32 or float64; rounding to the dtype can give high itself.
 
         >>> 0 <= Generator(0).uniform().item() < 1
         True
@@ -125,8 +132,13 @@ class Generator:
         3
         """
         low, high = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
-        if not -(1 << 63) <= low < high <= 1 << 63:
-            raise ValueError(f"integers: [{low}, {high}) is empty or beyond int64")
+        wanted = dtype_named(dtype)
+        bits = 8 * wanted.itemsize
+        lowest, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if wanted.kind == "i" else (0, (1 << bits) - 1)
+        if wanted.kind not in "iu" or not max(lowest, -(1 << 63)) <= low < high <= min(largest, (1 << 63) - 1) + 1:
+            raise ValueError(f"integers: [{low}, {high}) is empty or beyond {wanted.name} (and int64)")
+        if high - low > _MASK:
+            raise ValueError(f"integers: [{low}, {high}) has more than 2**64 - 1 members")
         out = self._draw("integers", (low, high - low), empty(shape, dtype="int64", device=device), 2)
         return out.astype(dtype, copy=False)
 
@@ -157,6 +169,12 @@ def _floating(shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str
     if wanted.kind != "f":
         raise DTypeError(f"{op}: dtype is float32 or float64, not {wanted.name}")
     return empty(shape, dtype=wanted, device=device)
+
+
+def _restored(seed: int, counter: int) -> Generator:
+    generator = Generator(seed)
+    generator.counter = counter
+    return generator
 
 
 default_generator = Generator()

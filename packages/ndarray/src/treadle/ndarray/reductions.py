@@ -7,7 +7,7 @@ from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.creation import DTypeLike, as_array, empty_like
-from treadle.ndarray.elementwise import exp, isfinite, log, square, where
+from treadle.ndarray.elementwise import exp, isfinite, log, sqrt, square, where
 from treadle.ndarray.manipulation import reshape
 
 __all__ = [
@@ -109,8 +109,9 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     1.0
     """
     array = as_array(x)
-    center = mean(array, axis=axis, keepdims=True)
-    squares = _families.reduce("sum", square(array - center), axis, keepdims)
+    axes = _families.normal_axes("var", array, axis)
+    center = mean(array, axis=axes, keepdims=True)
+    squares = _families.reduce("sum", square(array - center), axes, keepdims)
     count = array.size // center.size if center.size else 0
     return squares / (float(count - correction) if count > correction else 0.0)
 
@@ -122,10 +123,7 @@ def std(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> nd.std(nd.asarray([1.0, 3.0])).item()
     1.0
     """
-    from treadle.ndarray.elementwise import sqrt
-
-    result: NDArray = sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
-    return result
+    return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def argmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
@@ -183,12 +181,13 @@ def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> ND
     True
     """
     array = as_array(x)
+    axes = _families.normal_axes("logsumexp", array, axis)
     if array.size == 0:
-        return log(_families.reduce("sum", exp(array), axis, keepdims))
-    top = max(array, axis=axis, keepdims=True)
+        return log(_families.reduce("sum", exp(array), axes, keepdims))
+    top = max(array, axis=axes, keepdims=True)
     shift = where(isfinite(top), top, 0.0)
-    total = log(_families.reduce("sum", exp(array - shift), axis, True)) + shift
-    return total if keepdims else _families.reduce("sum", total, axis, False)
+    total = log(_families.reduce("sum", exp(array - shift), axes, True)) + shift
+    return total if keepdims else _families.reduce("sum", total, axes, False)
 
 
 def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
@@ -199,11 +198,12 @@ def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     array([0.5, 0.5])
     """
     array = _floating(x)
+    along = normalize_axis(axis, array.ndim, "softmax")
     fused = getattr(array.device.backend, "softmax", None)
     if fused is not None and array.size:
-        return _with_fused(fused, array, axis)
-    powers = exp(array - _families.reduce("max", array, axis, True)) if array.size else array
-    return powers / _families.reduce("sum", powers, axis, True)
+        return _with_fused(fused, array, along)
+    powers = exp(array - _families.reduce("max", array, along, True)) if array.size else array
+    return powers / _families.reduce("sum", powers, along, True)
 
 
 def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
@@ -214,11 +214,12 @@ def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     [0.0, -1000.0]
     """
     array = _floating(x)
+    along = normalize_axis(axis, array.ndim, "log_softmax")
     fused = getattr(array.device.backend, "log_softmax", None)
     if fused is not None and array.size:
-        return _with_fused(fused, array, axis)
-    shifted = array - _families.reduce("max", array, axis, True) if array.size else array
-    return shifted - log(_families.reduce("sum", exp(shifted), axis, True))
+        return _with_fused(fused, array, along)
+    shifted = array - _families.reduce("max", array, along, True) if array.size else array
+    return shifted - log(_families.reduce("sum", exp(shifted), along, True))
 
 
 def _floating(x: NDArray) -> NDArray:
@@ -228,5 +229,5 @@ def _floating(x: NDArray) -> NDArray:
 
 def _with_fused(fused: Callable[[NDArray, int, NDArray], None], array: NDArray, axis: int) -> NDArray:
     out = empty_like(array)
-    fused(array, normalize_axis(axis, array.ndim, "softmax"), out)
+    fused(array, axis, out)
     return out

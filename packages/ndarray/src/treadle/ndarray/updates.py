@@ -2,7 +2,7 @@
 
 import math
 
-from treadle.ndarray import _families
+from treadle.ndarray import _updates
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.elementwise import sqrt
 
@@ -26,8 +26,9 @@ def adam_step(
 ) -> None:
     """One step of Adam, in place; ``step`` counts from 1.
 
-    ``parameter``, ``first`` and ``second`` (the moments) are C-contiguous and, with ``gradient``, of one shape and
-    floating dtype. ``weight_decay`` joins the gradient, or with ``decoupled`` shrinks the parameter (AdamW).
+    ``parameter``, ``gradient``, ``first`` and ``second`` (the moments) are of one shape and floating dtype; where they
+    are C-contiguous one fused kernel does it all. ``weight_decay`` joins the gradient, or with ``decoupled`` shrinks
+    the parameter (AdamW).
 
     Source: D. Kingma, J. Ba, "Adam" (2015), algorithm 1; I. Loshchilov, F. Hutter (2019), algorithm 2.
 
@@ -37,11 +38,17 @@ def adam_step(
     >>> round(p.item(), 6)
     0.990909
     """
+    if step < 1:
+        raise ValueError(f"adam_step: step is {step}; it counts from 1")
     corrections = (1 - beta1**step, 1 - beta2**step)
     sign = -1.0 if maximize else 1.0
     hyper = (lr, beta1, beta2, eps, weight_decay, float(decoupled), *corrections, sign)
-    if not _families.adam_step(parameter, gradient, first, second, hyper):
+    if not (_dense(parameter, first, second) and _updates.adam_step(parameter, gradient, first, second, hyper)):
         compose_adam(parameter, gradient, first, second, hyper)
+
+
+def _dense(*arrays: NDArray | None) -> bool:
+    return all(each is None or each.is_contiguous for each in arrays)
 
 
 def compose_adam(
@@ -89,7 +96,7 @@ def sgd_step(
     0.94
     """
     hyper = (lr, momentum, dampening, weight_decay, float(nesterov), float(first_step), -1.0 if maximize else 1.0)
-    if not _families.sgd_step(parameter, gradient, momentum_buffer, hyper):
+    if not (_dense(parameter, momentum_buffer) and _updates.sgd_step(parameter, gradient, momentum_buffer, hyper)):
         compose_sgd(parameter, gradient, momentum_buffer, hyper)
 
 

@@ -1,10 +1,10 @@
 """Files that appear whole or not at all."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkstemp
 from typing import BinaryIO
 
 __all__ = ["atomic_write"]
@@ -19,28 +19,22 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    name = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
+    mode = target.stat().st_mode & 0o777 if target.exists() else None  # of the file that is replaced
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode)
     try:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode(target))
+        if mode is not None:
+            os.chmod(name, mode)
         os.replace(name, target)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name)
         raise
     _sync_folder(target.parent)
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _sync_folder(folder: Path) -> None:

@@ -199,8 +199,10 @@ class Module(Branch):
                 dtype = argument
             elif argument is not None:
                 device = argument
-        if dtype is not None and dtype.kind != "f":
-            raise nd.DTypeError(f"Module.to converts to floating dtypes only, not to {dtype.name}")
+        if dtype is not None:
+            dtype = nd.dtype(dtype)
+            if dtype.kind != "f":
+                raise nd.DTypeError(f"Module.to converts to floating dtypes only, not to {dtype.name}")
         for tensor in [*self.parameters(), *self.buffers()]:
             _convert(tensor, device, dtype)
         return self

@@ -165,8 +165,10 @@ def _restored(name: str, value: Any, tensor: Tensor) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     array = value if isinstance(value, nd.NDArray) else nd.asarray(value, device="cpu")
+    if array.ndim == 0 and name == "step":
+        return int(array.item())
     if array.ndim == 0 and tensor.ndim:
-        return int(array.item()) if name == "step" else array.item()
+        return array.item()
     if array.shape != tensor.shape:
         raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
     return array.astype(tensor.dtype, copy=True).to_device(tensor.device)

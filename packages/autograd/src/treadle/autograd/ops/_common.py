@@ -30,6 +30,10 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
     So a branch that ``where`` did not select contributes nothing, as it should, even at a pole of its derivative. Each
     value comes with a number at which the rule is well defined, taken instead of it there, so that the second
     derivative stays clean too. A value that is a Python scalar is an operand's configuration and stays as it is.
+
+    Ops whose derivative is finite wherever their operands are do without: :class:`Multiply` of two tensors,
+    :class:`Square` (and a power of 2), :class:`Sin` and :class:`Cos`. Beside an infinite operand they turn a zero
+    gradient into NaN, as IEEE 754 has it, and so do most ops beside NaN; a guard would cost a pass over the data.
     """
     if xp is nd:
         return xp.where(grad == 0.0, grad, rule(grad, *[value for value, _ in values]))

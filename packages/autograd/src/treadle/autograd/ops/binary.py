@@ -12,6 +12,19 @@ from treadle.autograd.ops._common import guarded
 
 __all__ = ["Add", "Copysign", "Divide", "Logaddexp", "Maximum", "Minimum", "Multiply", "Pow", "Subtract"]
 
+_LARGE, _SMALL = 1e38, 1e-37  # a scalar between them is neither infinite nor 0 in any floating dtype
+
+
+def _zero_kept(xp: Any, grad: Any, value: Any) -> Any:
+    """The value, but 0 where the gradient is 0: for scalars, which have no other value to be replaced by."""
+    return xp.where(grad == 0.0, 0.0, value)
+
+
+def _scaled(xp: Any, grad: Any, factor: Any) -> Any:
+    """grad times a scalar, where a zero gradient stays zero."""
+    product = grad * factor
+    return product if -_LARGE < factor < _LARGE else _zero_kept(xp, grad, product)
+
 
 class Add(BinaryOp):
     """x + y."""
@@ -39,16 +52,16 @@ class Subtract(BinaryOp):
 
 
 class Multiply(BinaryOp):
-    """x * y."""
+    """x * y. A zero gradient beside an infinite or NaN element of the other operand gives NaN; beside a scalar, 0."""
 
     __slots__ = ()
     name, left_needs, right_needs = "multiply", "y", "x"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
-        return grad * y
+        return grad * y if self.right is None else _scaled(xp, grad, y)
 
     def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
-        return grad * x
+        return grad * x if self.left is None else _scaled(xp, grad, x)
 
 
 class Divide(BinaryOp):
@@ -59,7 +72,9 @@ class Divide(BinaryOp):
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
         if self.right is not None:
-            return grad / y if y else grad * math.copysign(math.inf, y)
+            if y > _SMALL or y < -_SMALL:
+                return grad / y
+            return _zero_kept(xp, grad, grad / y if y else grad * math.copysign(math.inf, y))
         return guarded(xp, grad, lambda g, y: g / y, (y, 1.0))
 
     def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
@@ -93,11 +108,11 @@ class Pow(BinaryOp):
         if self.left is None:
             base = xp.where(xp.logical_and(x == 0.0, y >= 0.0), 1.0, x)
             return guarded(xp, grad, lambda g, x, z: g * (z * xp.log(x)), (base, 1.0), (z, 0.0))
-        if x > 0:
+        if 0 < x < math.inf:
             return guarded(xp, grad, lambda g, z: g * (z * math.log(x)), (z, 0.0))
         if x == 0:
-            return xp.where(y >= 0.0, 0.0, grad * -math.inf)
-        return grad * math.nan
+            return _zero_kept(xp, grad, xp.where(y >= 0.0, 0.0, grad * -math.inf))
+        return grad * _zero_kept(xp, grad, z * (math.inf if x > 0 else math.nan))
 
 
 class Maximum(BinaryOp):

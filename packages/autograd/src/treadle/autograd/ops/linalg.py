@@ -116,6 +116,8 @@ class Linear(Op):
         x, weight = shapes[0], shapes[1]
         if len(weight) != 2 or not x or x[-1] != weight[1]:
             raise ShapeError(f"Linear: input of shape {x} does not fit a weight of shape {weight}")
+        if len(shapes) == 3 and shapes[2] != weight[:1]:
+            raise ShapeError(f"Linear: bias of shape {shapes[2]} does not fit a weight of shape {weight}")
         return (*x[:-1], weight[0]), promote(*dtypes)
 
 

@@ -1,5 +1,6 @@
 """Softmax and its like: shifted by the maximum, so that nothing overflows."""
 
+import math
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
@@ -42,7 +43,7 @@ class LogSoftmax(Softmax):
 
 
 class LogSumExp(ReduceOp):
-    """log(sum(exp(x))) over ``axis``; the gradient is the softmax, and 0 where all elements are -inf."""
+    """log(sum(exp(x))) over ``axis``; the gradient is exp(x - y), and 0 where all elements are -inf."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -51,7 +52,7 @@ class LogSumExp(ReduceOp):
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
-        total = self.spread(xp, xp.where(xp.isfinite(y), y, 0.0), x.shape)
+        total = self.spread(xp, xp.where(xp.equal(y, -math.inf), 0.0, y), x.shape)
         return self.spread(xp, grad, x.shape) * xp.exp(x - total)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -100,8 +101,10 @@ void work()
 Fibre *take_fibre()
 {
     if (spare.empty()) {
-        fibres.push_back(std::make_unique<Fibre>());
-        prepare(*fibres.back(), work);
+        spare.reserve(MAX_THREADS); /* fibres come back to it where nothing may be thrown */
+        auto fibre = std::make_unique<Fibre>();
+        prepare(*fibre, work);
+        fibres.push_back(std::move(fibre));
         return fibres.back().get();
     }
     Fibre *fibre = spare.back();
@@ -353,12 +356,8 @@ void *shared_array(const void *declaration, size_t nbytes)
 
 void *dynamic_shared() { return dynamic.memory.get(); }
 
-cudaError_t run_grid(const cudaLaunchConfig_t &config, size_t parameter_bytes, void (*body)(void *), void *context)
+static cudaError_t run_blocks(const cudaLaunchConfig_t &config)
 {
-    if (!within_limits(config, parameter_bytes))
-        return cudaErrorInvalidConfiguration;
-    thread_body = body;
-    thread_context = context;
     gridDim = config.gridDim;
     blockDim = config.blockDim;
     shared_arrays.clear();
@@ -380,6 +379,20 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, size_t parameter_bytes, v
         }
     }
     return cudaSuccess;
+}
+
+cudaError_t run_grid(const cudaLaunchConfig_t &config, size_t parameter_bytes, void (*body)(void *), void *context)
+{
+    if (!within_limits(config, parameter_bytes))
+        return cudaErrorInvalidConfiguration;
+    thread_body = body;
+    thread_context = context;
+    try {
+        return run_blocks(config);
+    } catch (const std::bad_alloc &) {
+        drop_fibres();
+        return cudaErrorMemoryAllocation;
+    }
 }
 
 } // namespace emulation

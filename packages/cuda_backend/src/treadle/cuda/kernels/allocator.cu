@@ -81,27 +81,29 @@ cudaError_t obtain(Pool &pool, int64_t nbytes, void **memory)
 
 int td_cuda_allocate(int device, int64_t nbytes, void **memory)
 {
-    td::Pool &pool = td::pool(device);
-    int64_t size = td::rounded(nbytes);
-    std::vector<void *> &blocks = pool.free[size];
-    if (!blocks.empty()) {
-        *memory = blocks.back();
-        blocks.pop_back();
-        pool.statistics.cached -= size;
-    } else {
-        TD_TRY(td_cuda_use(device));
-        TD_CHECK(td::obtain(pool, size, memory));
-    }
-    pool.statistics.in_use += size;
-    pool.statistics.blocks++;
-    if (pool.statistics.in_use > pool.statistics.peak)
-        pool.statistics.peak = pool.statistics.in_use;
-    return TD_OK;
+    return td::guarded([&]() -> int {
+        td::Pool &pool = td::pool(device);
+        int64_t size = td::rounded(nbytes);
+        std::vector<void *> &blocks = pool.free[size];
+        if (!blocks.empty()) {
+            *memory = blocks.back();
+            blocks.pop_back();
+            pool.statistics.cached -= size;
+        } else {
+            TD_TRY(td_cuda_use(device));
+            TD_CHECK(td::obtain(pool, size, memory));
+        }
+        pool.statistics.in_use += size;
+        pool.statistics.blocks++;
+        if (pool.statistics.in_use > pool.statistics.peak)
+            pool.statistics.peak = pool.statistics.in_use;
+        return TD_OK;
+    });
 }
 
 void td_cuda_release(int device, void *memory, int64_t nbytes)
 {
-    td::Pool &pool = td::pool(device);
+    td::Pool &pool = td::pool(device); /* there since the block was allocated */
     int64_t size = td::rounded(nbytes);
     pool.statistics.in_use -= size;
     pool.statistics.blocks--;
@@ -109,15 +111,30 @@ void td_cuda_release(int device, void *memory, int64_t nbytes)
         cudaFree(memory);
         return;
     }
-    pool.free[size].push_back(memory);
-    pool.statistics.cached += size;
+    int status = td::guarded([&] {
+        pool.free[size].push_back(memory);
+        pool.statistics.cached += size;
+        return TD_OK;
+    });
+    if (status != TD_OK)
+        cudaFree(memory); /* no memory to keep it by */
 }
 
 int td_cuda_empty_cache(int device)
 {
-    TD_TRY(td_cuda_use(device));
-    TD_CHECK(td::empty(td::pool(device)));
-    return TD_OK;
+    return td::guarded([&]() -> int {
+        TD_TRY(td_cuda_use(device));
+        TD_CHECK(td::empty(td::pool(device)));
+        return TD_OK;
+    });
 }
 
-td_cuda_statistics td_cuda_memory(int device) { return td::pool(device).statistics; }
+td_cuda_statistics td_cuda_memory(int device)
+{
+    td_cuda_statistics statistics = {}; /* of a device that nothing was ever allocated on */
+    td::guarded([&] {
+        statistics = td::pool(device).statistics;
+        return TD_OK;
+    });
+    return statistics;
+}

@@ -25,9 +25,11 @@ int64_t max_blocks() { return block_limit; }
 
 int fail(cudaError_t error, const char *what)
 {
-    message = std::string(what) + ": " + name_and_text(error);
     cudaGetLastError(); /* an error that is not for good must not show up in a later call */
-    return error == cudaErrorMemoryAllocation ? TD_NO_MEMORY : TD_FAILED;
+    return guarded([&] {
+        message = std::string(what) + ": " + name_and_text(error);
+        return error == cudaErrorMemoryAllocation ? TD_NO_MEMORY : TD_FAILED;
+    });
 }
 
 int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads)
@@ -35,14 +37,22 @@ int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads
     char shape[160];
     snprintf(shape, sizeof shape, " on a grid of (%u, %u, %u) blocks of (%u, %u, %u) threads", blocks.x, blocks.y,
              blocks.z, threads.x, threads.y, threads.z);
-    return fail(error, (std::string("kernel ") + kernel + shape).c_str());
+    return guarded([&] { return fail(error, (std::string("kernel ") + kernel + shape).c_str()); });
 }
 
 int no_kernel(const char *family, int op, int dtype)
 {
-    message = std::string("there is no ") + family + " kernel number " + std::to_string(op) + " for dtype number " +
-              std::to_string(dtype);
-    return TD_NO_KERNEL;
+    return guarded([&] {
+        message = std::string("there is no ") + family + " kernel number " + std::to_string(op) +
+                  " for dtype number " + std::to_string(dtype);
+        return TD_NO_KERNEL;
+    });
+}
+
+int no_host_memory()
+{
+    message = "no host memory"; /* short enough to need none */
+    return TD_NO_MEMORY;
 }
 
 Scratch::~Scratch()
@@ -74,9 +84,11 @@ int td_cuda_device_count(int *count)
     cudaError_t error = cudaGetDeviceCount(count);
     if (error == cudaSuccess && *count > 0)
         return TD_OK;
-    td::message = error == cudaSuccess ? "the driver lists no device" : td::name_and_text(error);
     cudaGetLastError();
-    return TD_FAILED;
+    return td::guarded([&] {
+        td::message = error == cudaSuccess ? "the driver lists no device" : td::name_and_text(error);
+        return TD_FAILED;
+    });
 }
 
 int td_cuda_use(int device)

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -47,6 +48,17 @@ int current_device();
 int fail(cudaError_t error, const char *what);
 int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads);
 int no_kernel(const char *family, int op, int dtype);
+int no_host_memory();
+
+/* Run what may ask for host memory and returns a status: no exception may leave a C function. */
+template <class Work> int guarded(Work &&work)
+{
+    try {
+        return work();
+    } catch (const std::bad_alloc &) {
+        return no_host_memory();
+    }
+}
 
 inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 

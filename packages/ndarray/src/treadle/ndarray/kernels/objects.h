@@ -6,7 +6,20 @@
 #include <Python.h>
 #include <string.h>
 
-#define TD_NEW(type, arguments) ((PyTypeObject *)(type))->tp_new((PyTypeObject *)(type), arguments, NULL)
+/* An array object without memory must not get into users' hands: only td_new makes them. */
+static newfunc td_constructor;
+
+static PyObject *td_new(PyObject *type, PyObject *arguments)
+{
+    return td_constructor((PyTypeObject *)type, arguments, NULL);
+}
+
+static PyObject *td_refuse(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    (void)arguments, (void)keywords;
+    return PyErr_Format(PyExc_TypeError, "%s is not called directly; use treadle.ndarray.asarray, zeros, ...",
+                        type->tp_name);
+}
 
 #define TD_SPARE_OBJECTS 256
 static void *td_spare_objects[TD_SPARE_OBJECTS];
@@ -33,6 +46,8 @@ static void td_object_free(void *object)
 
 static void td_recycle(PyObject *type)
 {
+    td_constructor = ((PyTypeObject *)type)->tp_new;
+    ((PyTypeObject *)type)->tp_new = td_refuse;
     ((PyTypeObject *)type)->tp_alloc = td_object_alloc;
     ((PyTypeObject *)type)->tp_free = td_object_free;
 }

@@ -44,7 +44,7 @@ typedef struct {
     void (*row)(int64_t n, const char *x, int64_t sx, char *acc);                 /* acc[0] takes x[0..n) */
     void (*column)(int64_t n, const char *x, int64_t sx, char *acc);              /* acc[i] takes x[i] */
     void (*merge)(int64_t n, const char *from, char *acc);                        /* acc[i] takes from[i] */
-    void (*finish)(int64_t n, const char *acc, double scale, char *out, int64_t so); /* out[i] = acc[i] * scale */
+    void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so); /* out[i] = acc[i] / divisor */
     void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so);    /* running acc, written out */
 } td_reduction;
 

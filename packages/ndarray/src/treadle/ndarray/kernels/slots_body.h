@@ -263,7 +263,7 @@ CASTS_FROM(f32, float) CASTS_FROM(f64, double)
             ((ACC *)acc_)[i] = combine; \
         } \
     } \
-    static void reduce_finish_##op##_##sfx(int64_t n, const char *acc_, double scale, char *out, int64_t so) \
+    static void reduce_finish_##op##_##sfx(int64_t n, const char *acc_, double divisor, char *out, int64_t so) \
     { \
         typedef ctype T; \
         (void)sizeof(T); \
@@ -280,7 +280,7 @@ CASTS_FROM(f32, float) CASTS_FROM(f64, double)
         for (int64_t i = 0; i < n; i++) { \
             T x = READ(T, xp, sx, i); \
             acc = combine; \
-            double scale = 1.0; \
+            double divisor = 1.0; \
             FINISH_##op(T, ACC) \
         } \
     }
@@ -288,12 +288,12 @@ CASTS_FROM(f32, float) CASTS_FROM(f64, double)
 #define FLOATS(T) ((T)0.5 != 0)
 #define FINISH_sum(T, ACC) \
     if (FLOATS(T)) \
-        STEP(T, out, so, i) = (T)(scale == 1.0 ? acc : acc * scale); \
+        STEP(T, out, so, i) = (T)(divisor == 1.0 ? acc : acc / divisor); \
     else \
         STEP(ACC, out, so, i) = acc;
 #define FINISH_prod(T, ACC) FINISH_sum(T, ACC)
 #define FINISH_same(T, ACC) \
-    (void)scale; \
+    (void)divisor; \
     STEP(ACC, out, so, i) = acc;
 #define FINISH_max(T, ACC) FINISH_same(T, ACC)
 #define FINISH_min(T, ACC) FINISH_same(T, ACC)

@@ -107,8 +107,8 @@ TD_FN float td_tanh_f32(float x)
     p = p * z + 1.33314422036e-1f;
     p = p * z - 3.33332819422e-1f;
     p = p * z * x + x;
-    float saturated = copysignf(1.0f - 2.0f / (td_exp_f32(2.0f * magnitude) + 1.0f), x);
-    return magnitude < 0.625f ? p : saturated;
+    float saturated = 1.0f - 2.0f / (td_exp_f32(2.0f * magnitude) + 1.0f);
+    return copysignf(magnitude < 0.625f ? p : saturated, x);
 #endif
 }
 

@@ -1,0 +1,87 @@
+"""Optimizer updates, from checked arrays to the fused kernel; ``updates.py`` has the public functions."""
+
+from treadle.ndarray._elementwise cimport slots, td_adam_settings, td_sgd_settings
+from treadle.ndarray._layout cimport overlaps, same_shape, same_view
+from treadle.ndarray._operands cimport check_writable, copied, must_share_device
+from treadle.ndarray._strided cimport Strided
+from treadle.ndarray._types cimport is_floating
+
+from treadle.ndarray.errors import DTypeError, ShapeError
+
+
+cdef int _check_update(str op, tuple arrays) except -1:
+    cdef Strided first = arrays[0]
+    cdef Strided each
+    for place, each in enumerate(arrays):
+        if each is None:
+            raise DTypeError(f"{op}: the state is an array, not None")
+        if place != 1:  # the gradient is only read
+            check_writable(each, op)
+        must_share_device(first, each, op)
+        if each.dtype is not first.dtype or not is_floating(each.view.dtype):
+            raise DTypeError(f"{op}: parameter, gradient and state must have one floating dtype, not "
+                             f"{first.dtype.name} and {each.dtype.name}")
+        if not same_shape(&first.view, &each.view):
+            raise ShapeError(f"{op}: parameter, gradient and state must have one shape, not {first.shape_tuple()} and "
+                             f"{each.shape_tuple()}")
+        if not each.dense and place != 1:
+            raise ShapeError(f"{op}: parameter and state must be C-contiguous")
+    return 0
+
+
+cdef Strided _apart(Strided gradient, tuple arrays):
+    """The gradient, dense, and not in memory that the update writes before it has read it."""
+    cdef Strided each
+    if not gradient.dense:
+        return copied(gradient)
+    for each in arrays:
+        if not same_view(&gradient.view, &each.view) and overlaps(
+                &gradient.view, gradient.dtype.itemsize, &each.view, each.dtype.itemsize):
+            return copied(gradient)
+    return gradient
+
+
+def adam_step(Strided parameter not None, Strided gradient not None, Strided first not None,
+              Strided second not None, tuple hyper):
+    """The fused Adam update in place. False where the device has none."""
+    cdef td_adam_settings settings
+    arrays = (parameter, gradient, first, second)
+    _check_update("adam_step", arrays)
+    gradient = _apart(gradient, arrays)
+    if not parameter.device.is_cpu:
+        fused = getattr(parameter.device.backend, "adam_step", None)
+        if fused is None:
+            return False
+        if parameter.size:
+            fused(parameter, gradient, first, second, hyper)
+    else:
+        (settings.lr, settings.beta1, settings.beta2, settings.eps, settings.weight_decay, settings.decoupled,
+         settings.correction1, settings.correction2, settings.sign) = hyper
+        slots.adam[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data, first.view.data,
+                                         second.view.data, &settings)
+    for each in (parameter, first, second):
+        (<Strided>each).buffer.version += 1
+    return True
+
+
+def sgd_step(Strided parameter not None, Strided gradient not None, Strided momentum_buffer, tuple hyper):
+    """The fused SGD update in place. False where the device has none."""
+    cdef td_sgd_settings settings
+    arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)
+    _check_update("sgd_step", arrays)
+    gradient = _apart(gradient, arrays)
+    if not parameter.device.is_cpu:
+        fused = getattr(parameter.device.backend, "sgd_step", None)
+        if fused is None:
+            return False
+        if parameter.size:
+            fused(parameter, gradient, momentum_buffer, hyper)
+    else:
+        (settings.lr, settings.momentum, settings.dampening, settings.weight_decay, settings.nesterov,
+         settings.first_step, settings.sign) = hyper
+        slots.sgd[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data,
+                                        NULL if momentum_buffer is None else momentum_buffer.view.data, &settings)
+    parameter.buffer.version += 1
+    if momentum_buffer is not None:
+        momentum_buffer.buffer.version += 1
+    return True
