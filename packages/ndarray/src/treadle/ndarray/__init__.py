@@ -36,6 +36,7 @@ from treadle.ndarray.creation import (
     type_of as _type_of,
 )
 from treadle.ndarray.devices import default_device, device, device_types, use_device
+from treadle.ndarray.dlpack import from_dlpack
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
 from treadle.ndarray.elementwise import __all__ as _elementwise_names
 from treadle.ndarray.errors import (
@@ -204,6 +205,9 @@ __all__ = [
     "zeros_like",
 ]  # fmt: skip
 __all__ += _elementwise_names
+__all__ += [
+    "from_dlpack",
+]  # fmt: skip
 
 _dispatch.set_asarray(asarray)
 _array.set_functions(sys.modules[__name__])
