@@ -14,6 +14,7 @@ from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import empty_cache, memory_statistics
 from treadle.ndarray._types import Device, DType, result_dtype
 from treadle.ndarray._types import dtype_named as dtype
+from treadle.ndarray.buffers import frombuffer
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
 from treadle.ndarray.creation import (
     arange,
@@ -206,7 +207,7 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _elementwise_names
 __all__ += [
-    "from_dlpack",
+    "from_dlpack", "frombuffer",
 ]  # fmt: skip
 
 _dispatch.set_asarray(asarray)

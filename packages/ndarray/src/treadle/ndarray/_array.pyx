@@ -267,6 +267,10 @@ cdef class NDArray(Operators):
         from treadle.ndarray.dlpack import device_pair
         return device_pair(self.device)
 
+    def __reduce_ex__(self, protocol):
+        from treadle.ndarray.buffers import reduced
+        return reduced(self, protocol)
+
     # --- buffer protocol ------------------------------------------------------------------------------------------
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         cdef int axis
