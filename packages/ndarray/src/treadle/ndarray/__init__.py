@@ -45,10 +45,12 @@ from treadle.ndarray.errors import (
     BufferReadOnlyError,
     DeviceError,
     DTypeError,
+    FileFormatError,
     IndexingError,
     ShapeError,
     TreadleError,
 )
+from treadle.ndarray.files import load, save, savez, savez_compressed
 from treadle.ndarray.indexing import (
     get_advanced as get_advanced,
 )
@@ -207,7 +209,7 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _elementwise_names
 __all__ += [
-    "from_dlpack", "frombuffer",
+    "FileFormatError", "from_dlpack", "frombuffer", "load", "save", "savez", "savez_compressed",
 ]  # fmt: skip
 
 _dispatch.set_asarray(asarray)
