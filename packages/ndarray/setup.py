@@ -25,7 +25,7 @@ C_SOURCES = {
 MODULES = (
     "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",
     "_operands", "_dispatch", "_families", "_operators", "_array", "_runtime",
-    "_dlpack",
+    "_dlpack", "_windows",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from treadle.ndarray._types import Device, DType, result_dtype
 from treadle.ndarray._types import dtype_named as dtype
 from treadle.ndarray.buffers import frombuffer
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
+from treadle.ndarray.convolution import conv, conv_input_gradient, conv_weight_gradient
 from treadle.ndarray.creation import (
     arange,
     asarray,
@@ -82,6 +83,7 @@ from treadle.ndarray.manipulation import (
     stack,
     swapaxes,
 )
+from treadle.ndarray.pooling import avg_pool, avg_pool_gradient, max_pool, max_pool_gradient
 from treadle.ndarray.reductions import (
     all,
     any,
@@ -209,7 +211,8 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _elementwise_names
 __all__ += [
-    "FileFormatError", "from_dlpack", "frombuffer", "load", "save", "savez", "savez_compressed",
+    "FileFormatError", "avg_pool", "avg_pool_gradient", "conv", "conv_input_gradient", "conv_weight_gradient",
+    "from_dlpack", "frombuffer", "load", "max_pool", "max_pool_gradient", "save", "savez", "savez_compressed",
 ]  # fmt: skip
 
 _dispatch.set_asarray(asarray)
