@@ -130,7 +130,7 @@ def test_devices_and_copies() -> None:
     assert pickle.loads(pickle.dumps(nd.float32)) is nd.float32
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_worker_processes(method: str) -> None:
     if method == "spawn":
         pytest.importorskip("numpy")
