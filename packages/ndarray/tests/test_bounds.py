@@ -160,9 +160,9 @@ def test_threads_make_drop_and_export_arrays() -> None:
         last = 0.0
         for step in range(200):
             x = nd.full((step % 17 + 1, 33), number)
-            exported = [np.from_dlpack(x), nd.from_dlpack(x.T), memoryview(x)]
+            exported: list[Any] = [np.from_dlpack(x), nd.from_dlpack(x.T), memoryview(x)]
             del x
-            last = float(exported[0].sum()) / exported[0].size  # type: ignore[union-attr]
+            last = float(exported[0].sum()) / exported[0].size
         return last
 
     assert run_together(churn, 6) == [0, 1, 2, 3, 4, 5]
@@ -174,7 +174,13 @@ def test_threads_make_drop_and_export_arrays() -> None:
 def test_exported_memory_outlives_the_array() -> None:
     """metatensor/metatensor#1008, numpy/numpy#19083"""
     x = nd.arange(1000, dtype="float64")
-    exported = [np.from_dlpack(x), memoryview(x), x.numpy(), nd.from_dlpack(x), nd.frombuffer(x, dtype="float64")]
+    exported: list[Any] = [
+        np.from_dlpack(x),
+        memoryview(x),
+        x.numpy(),
+        nd.from_dlpack(x),
+        nd.frombuffer(x, dtype="float64"),
+    ]
     del x
     gc.collect()
     nd.empty_cache()

@@ -13,8 +13,10 @@ from treadle.ndarray.creation import arange, asarray, ones, zeros
 from treadle.ndarray.elementwise import where
 from treadle.ndarray.errors import DTypeError, ShapeError
 from treadle.ndarray.geometry import Geometry, Ints, fold, per_axis, unfold
-from treadle.ndarray.indexing import scatter_add, take_along_axis
+from treadle.ndarray.indexing import scatter_add, take, take_along_axis
+from treadle.ndarray.reductions import any as any_of
 from treadle.ndarray.reductions import argmax
+from treadle.ndarray.reductions import max as max_of
 from treadle.ndarray.reductions import sum as sum_of
 
 __all__ = ["avg_pool", "avg_pool_gradient", "max_pool", "max_pool_gradient"]
@@ -69,21 +71,62 @@ def max_pool(
     >>> values.tolist(), indices.tolist()
     ([[[3.0, 5.0]]], [[[1, 3]]])
     """
-    lengths = _spatial("max_pool", x.shape)
+    lengths, lowest = _spatial("max_pool", x.shape), _lowest(x.dtype)
     geometry, _ = _geometry("max_pool", lengths, kernel, stride, padding, dilation, ceil_mode)
-    places, taps = geometry.places(lengths, "max_pool"), math.prod(geometry.kernel)
-    number = arange(math.prod(lengths), dtype="int64", device=x.device).reshape(lengths)
-    seen = unfold(number, geometry, -1).reshape(*places, taps)
-    seen_by_all = seen[None, None]
-    parts = unfold(x, geometry, _lowest(x.dtype)).reshape(*x.shape[:2], *places, taps)
-    best = argmax(parts, axis=-1, keepdims=True)
-    if any(before or after for before, after in geometry.padding):
-        first = argmax(seen >= 0, axis=-1, keepdims=True)[None, None]  # a real element, where all are as low as padding
-        at = take_along_axis(seen_by_all.view_broadcast(parts.shape), best, axis=-1)
-        best = where(at < 0, first, best)
-    values = take_along_axis(parts, best, axis=-1)
-    indices = take_along_axis(seen_by_all.view_broadcast(parts.shape), best, axis=-1)
-    return values.squeeze(-1), indices.squeeze(-1)
+    geometry.places(lengths, "max_pool")
+    parts = _taps_first(x, geometry, lowest)
+    best, values = argmax(parts, axis=0), max_of(parts, axis=0)
+    indices = take(_tap_offsets(lengths, geometry, x), best, axis=0) + _origins(lengths, geometry, x)
+    if any(before or after for before, after in geometry.padding) and any_of(values == lowest):
+        indices = _without_padding(best, indices, lengths, geometry)
+    return values, indices
+
+
+def _taps_first(x: NDArray, geometry: Geometry, value: bool | int | float = 0) -> NDArray:
+    """(*lead, *lengths) -> (taps, *lead, *places), a copy: long runs to copy, and to reduce over the first axis."""
+    parts = unfold(x, geometry, value)
+    count = len(geometry.kernel)
+    parts = parts.transpose(*range(parts.ndim - count, parts.ndim), *range(parts.ndim - count))
+    return parts.reshape(math.prod(geometry.kernel), *parts.shape[count:])
+
+
+def _steps(lengths: tuple[int, ...]) -> list[int]:
+    """By how much an index in C order grows along each axis."""
+    return [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
+
+
+def _grid(counts: tuple[int, ...], steps: list[int], like: NDArray) -> NDArray:
+    """The sum over the axes of position * step: an int64 array of the shape ``counts``."""
+    grid = zeros(counts, dtype="int64", device=like.device)
+    for axis, (count, step) in enumerate(zip(counts, steps, strict=True)):
+        shape = [1] * len(counts)
+        shape[axis] = count
+        grid += arange(count, dtype="int64", device=like.device).reshape(shape) * step
+    return grid
+
+
+def _tap_offsets(lengths: tuple[int, ...], geometry: Geometry, like: NDArray) -> NDArray:
+    """From a window's first tap to each tap, counted in elements of a channel: (taps,)."""
+    steps = [step * apart for step, apart in zip(_steps(lengths), geometry.dilation, strict=True)]
+    return _grid(geometry.kernel, steps, like).reshape(-1)
+
+
+def _origins(lengths: tuple[int, ...], geometry: Geometry, like: NDArray) -> NDArray:
+    """Where each window's first tap lies, counted as if rows went on before the first: (*places)."""
+    steps = [step * apart for step, apart in zip(_steps(lengths), geometry.stride, strict=True)]
+    padding = sum(step * before for step, (before, _) in zip(_steps(lengths), geometry.padding, strict=True))
+    return _grid(geometry.places(lengths, "max_pool"), steps, like) - padding
+
+
+def _without_padding(best: NDArray, indices: NDArray, lengths: tuple[int, ...], geometry: Geometry) -> NDArray:
+    """Indices with the first real element of a window in place of padding, where all are as low as padding; -1 where
+    there is none."""
+    number = arange(math.prod(lengths), dtype="int64", device=best.device).reshape(lengths)
+    seen = _taps_first(number, geometry, -1)
+    first = take_along_axis(seen, argmax(seen >= 0, axis=0, keepdims=True), axis=0)[0]
+    lead = (slice(None), *(None,) * (best.ndim - len(lengths)))
+    chosen = take_along_axis(seen[lead].view_broadcast((seen.shape[0], *best.shape)), best.view_expanded(0), axis=0)
+    return where(chosen[0] < 0, first, indices)
 
 
 def _lowest(dtype: DType) -> bool | int | float:
@@ -177,8 +220,7 @@ def avg_pool(
     x = _floating(x)
     geometry, asked = _geometry("avg_pool", lengths, kernel, stride, padding, 1, ceil_mode)
     geometry.places(lengths, "avg_pool")
-    count = len(lengths)
-    total = sum_of(unfold(x, geometry), axis=tuple(range(2 + count, 2 + 2 * count)))
+    total = sum_of(_taps_first(x, geometry), axis=0)
     return total / _divisors(lengths, geometry, asked, count_include_pad, divisor_override, x)
 
 
