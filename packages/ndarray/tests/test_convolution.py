@@ -1,5 +1,7 @@
 """Convolution of 1 to 3 axes and its gradients: PyTorch's results over drawn geometries, and cases worked by hand."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle.ndarray as nd
+from treadle.ndarray import convolution
 
 
 def is_present(device: str) -> bool:
@@ -184,3 +187,40 @@ def test_gradients_that_do_not_fit() -> None:
         nd.conv(nd.ones((1, 1, 3)), nd.ones((1, 1, 2)), nd.ones(2))
     with pytest.raises(nd.DeviceError, match="conv"):
         nd.conv(nd.ones((1, 1, 3)), nd.ones((1, 1, 2), device="numpy"))
+
+
+def test_columns_are_laid_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many images are laid out at once, the results are the same, up to the order of the weights' sum."""
+    generator = nd.random.Generator(0)
+    x, weight = generator.normal(shape=(5, 4, 6, 7)), generator.normal(shape=(6, 2, 3, 2))
+    keywords: dict[str, Any] = {"stride": (1, 2), "padding": 1, "groups": 2}
+    gradient = generator.normal(shape=nd.conv(x, weight, **keywords).shape)
+
+    def results() -> list[Any]:
+        return [
+            nd.conv(x, weight, **keywords).numpy(),
+            nd.conv_input_gradient(gradient, weight, x.shape, **keywords).numpy(),
+            nd.conv_weight_gradient(gradient, x, weight.shape, **keywords).numpy(),
+        ]
+
+    whole = results()
+    for limit in (1, 10_000):
+        monkeypatch.setattr(convolution, "_MOST_COLUMNS", limit)
+        parts = results()
+        np.testing.assert_array_equal(parts[0], whole[0])
+        np.testing.assert_array_equal(parts[1], whole[1])
+        np.testing.assert_allclose(parts[2], whole[2], rtol=1e-4, atol=1e-5)
+
+
+MANY_COLUMNS = """
+import treadle.ndarray as nd
+x, weight = nd.ones((64, 16, 64, 64)), nd.ones((4, 16, 3, 3))  # 144 MiB of columns
+before = nd.memory_statistics()["in_use"]
+assert nd.conv(x, weight, padding=1)[0, 0, 1, 1].item() == 144
+print(nd.memory_statistics()["peak"] - before)
+"""
+
+
+def test_memory_stays_bounded() -> None:
+    done = subprocess.run([sys.executable, "-c", MANY_COLUMNS], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 80 * 2**20

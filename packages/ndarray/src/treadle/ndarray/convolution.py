@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import result_dtype
+from treadle.ndarray.creation import empty, zeros
 from treadle.ndarray.errors import DeviceError, DTypeError, ShapeError
 from treadle.ndarray.geometry import Geometry, Ints, Padding, fold, pairs, per_axis, unfold
 from treadle.ndarray.linalg import matmul
@@ -50,9 +51,12 @@ def conv(
     _check("conv", x.shape, weight.shape, groups)
     places = geometry.places(x.shape[2:], "conv")
     batch, outputs = x.shape[0], weight.shape[0]
-    columns = _columns(x, geometry, groups)
     rows = weight.reshape(groups, outputs // groups, math.prod(weight.shape[1:]))
-    out = matmul(rows, columns).reshape(batch, outputs, *places)
+    products = empty((batch, groups, outputs // groups, math.prod(places)), dtype=x.dtype, device=x.device)
+    for part in _parts(batch, x.shape[1] * math.prod(geometry.kernel) * math.prod(places) * x.itemsize):
+        columns = _columns(x[part], geometry, groups)
+        matmul(rows.view_broadcast((columns.shape[0], *rows.shape)), columns, out=products[part])
+    out = products.reshape(batch, outputs, *places)
     if bias is None:
         return out
     if bias.shape != (outputs,):
@@ -87,11 +91,14 @@ def conv_input_gradient(
     places = _check_gradient(op, gradient.shape, shape, weight.shape, groups, geometry)
     batch, outputs, kernel = shape[0], weight.shape[0], geometry.kernel
     rows = weight.reshape(groups, outputs // groups, math.prod(weight.shape[1:])).mT
-    parts = matmul(rows, gradient.reshape(batch, groups, outputs // groups, math.prod(places)))
-    parts = parts.reshape(batch, shape[1], *kernel, *places)
-    count = len(kernel)
-    taps_first = (*range(2, 2 + count), 0, 1, *range(2 + count, 2 + 2 * count))
-    return fold(parts.transpose(*taps_first), shape[2:], geometry)
+    upstream = gradient.reshape(batch, groups, outputs // groups, math.prod(places))
+    taps_first = (*range(2, 2 + len(kernel)), 0, 1, *range(2 + len(kernel), 2 + 2 * len(kernel)))
+    out = empty(shape, dtype=gradient.dtype, device=gradient.device)
+    for part in _parts(batch, shape[1] * math.prod(kernel) * math.prod(places) * gradient.itemsize):
+        columns = matmul(rows, upstream[part])
+        columns = columns.reshape(columns.shape[0], shape[1], *kernel, *places)
+        out[part] = fold(columns.transpose(*taps_first), shape[2:], geometry)
+    return out
 
 
 def conv_weight_gradient(
@@ -119,14 +126,35 @@ def conv_weight_gradient(
     shape = tuple(weight_shape)
     geometry = _geometry(op, shape, stride, padding, dilation)
     places = _check_gradient(op, gradient.shape, x.shape, shape, groups, geometry)
-    batch, outputs, count = x.shape[0], shape[0], len(places)
-    split = gradient.reshape(batch, groups, outputs // groups, math.prod(places))
-    rows = split.transpose(1, 2, 0, 3).reshape(groups, outputs // groups, batch * math.prod(places))
-    parts = unfold(x, geometry).reshape(batch, groups, shape[1], *places, *geometry.kernel)
-    kernel_axes, place_axes = range(3 + count, 3 + 2 * count), range(3, 3 + count)
-    columns = parts.transpose(1, 2, *kernel_axes, 0, *place_axes)
-    columns = columns.reshape(groups, math.prod(shape[1:]), batch * math.prod(places))
-    return matmul(rows, columns.mT).reshape(shape)
+    outputs, rows, taps = shape[0], shape[0] // groups, math.prod(shape[1:])
+    out = zeros((groups, rows, taps), dtype=x.dtype, device=x.device)
+    for part in _parts(x.shape[0], x.shape[1] * math.prod(geometry.kernel) * math.prod(places) * x.itemsize):
+        upstream = gradient[part]
+        upstream = upstream.reshape(upstream.shape[0], groups, rows, math.prod(places)).transpose(1, 2, 0, 3)
+        columns = _columns_together(x[part], geometry, groups)
+        out += matmul(upstream.reshape(groups, rows, columns.shape[2]), columns.mT)
+    return out.reshape(outputs, *shape[1:])
+
+
+def _columns_together(x: NDArray, geometry: Geometry, groups: int) -> NDArray:
+    """(groups, channels / groups * taps, batch * places): the columns of the whole batch side by side."""
+    count = len(geometry.kernel)
+    parts = unfold(x, geometry)
+    places = parts.shape[2 : 2 + count]
+    channels = x.shape[1] // groups
+    parts = parts.reshape(x.shape[0], groups, channels, *places, *geometry.kernel)
+    parts = parts.transpose(1, 2, *range(3 + count, 3 + 2 * count), 0, *range(3, 3 + count))
+    return parts.reshape(groups, channels * math.prod(geometry.kernel), x.shape[0] * math.prod(places))
+
+
+_MOST_COLUMNS = 1 << 25
+"""Bytes of columns that are laid out at once."""
+
+
+def _parts(batch: int, nbytes: int) -> list[slice]:
+    """The batch in parts whose columns, ``nbytes`` for each element, stay within the limit."""
+    step = max(1, _MOST_COLUMNS // max(1, nbytes))
+    return [slice(start, min(start + step, batch)) for start in range(0, batch, step)]
 
 
 def _columns(x: NDArray, geometry: Geometry, groups: int) -> NDArray:
