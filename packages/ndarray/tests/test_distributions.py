@@ -172,6 +172,7 @@ def test_choice() -> None:
     assert g.choice(letters, (5, 2)).shape == (5, 2, 3)
     assert sorted(g.choice(10, (2, 5), replace=False).ravel().tolist()) == list(range(10))
     assert sorted(g.choice(4, (2,), replace=False, p=nd.asarray([0.5, 0.0, 0.0, 0.5])).tolist()) == [0, 3]
+    assert g.choice(1000, (3,), p=nd.softmax(g.normal(shape=1000))).shape == (3,)
     assert g.choice(0, (0,)).shape == (0,)
     assert g.choice(5).shape == ()
 

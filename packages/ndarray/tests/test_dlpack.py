@@ -105,8 +105,23 @@ def test_from_dlpack_is_what_the_standard_says() -> None:
     assert nd.from_dlpack(source, copy=True).data_pointer != source.ctypes.data
     assert nd.from_dlpack(Legacy(source), copy=True).data_pointer != source.ctypes.data
     assert nd.from_dlpack(source, device="numpy").device == "numpy"
+    with pytest.raises(ValueError, match="copy is needed"):
+        nd.from_dlpack(source, device="numpy", copy=False)
     with pytest.raises(TypeError, match="__dlpack__"):
         nd.from_dlpack([1, 2])
+
+
+def test_asarray_takes_what_has_dlpack_and_no_buffer() -> None:
+    source = np.arange(6).reshape(2, 3).T
+    shared = nd.asarray(Legacy(source))
+    assert shared.data_pointer == source.ctypes.data
+    assert shared.tolist() == source.tolist()
+    assert nd.asarray(Legacy(source), copy=True).data_pointer != source.ctypes.data
+    assert nd.asarray(Legacy(source), dtype="float32").tolist() == source.tolist()
+    torch = pytest.importorskip("torch")
+    assert nd.asarray(torch.ones(2, 3)).shape == (2, 3)
+    with pytest.raises((BufferError, RuntimeError), match="grad"):
+        nd.asarray(torch.ones(2, requires_grad=True))
 
 
 def test_read_only_is_told_and_believed() -> None:

@@ -382,13 +382,10 @@ def _within(x: NDArray, low: float, high: float) -> NDArray:
 
 
 def _probabilities(p: Sequence[float] | NDArray, count: int) -> list[float]:
-    weights = (
-        [float(each) for each in as_array(p).tolist()]
-        if not isinstance(p, list | tuple)
-        else [float(each) for each in p]
-    )
+    tolerance = 4e-4 if getattr(p, "dtype", None) == "float32" else 1e-8  # the square root of the spacing, as in NumPy
+    weights = [float(each) for each in (p if isinstance(p, list | tuple) else as_array(p).tolist())]
     if len(weights) != count:
         raise ShapeError(f"choice: {len(weights)} probabilities for {count} to choose from")
-    if any(not 0.0 <= each < math.inf for each in weights) or abs(math.fsum(weights) - 1.0) > 1e-6:
+    if any(not 0.0 <= each < math.inf for each in weights) or abs(math.fsum(weights) - 1.0) > tolerance:
         raise ValueError(f"choice: p must not be negative and sum to 1; the sum is {math.fsum(weights)}")
     return weights

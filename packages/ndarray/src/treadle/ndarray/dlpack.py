@@ -121,7 +121,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     wanted = None if target is None or device_pair(target) == tuple(pair) else device_pair(target)
     if wanted == HOST and pair[0] == _PINNED:
         wanted = None
-    if wanted is not None and copy is False:
+    if copy is False and target is not None and (wanted is not None or target is not _device_of(pair)):
         raise ValueError(f"from_dlpack: a copy is needed to move memory of DLPack's device {tuple(pair)} to {target}")
     imported = _dlpack.Imported(_request(x, HOST if wanted == HOST else None, copy))
     place = _device_of(imported.device)
