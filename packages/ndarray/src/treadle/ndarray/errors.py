@@ -8,6 +8,7 @@ __all__ = [
     "BufferReadOnlyError",
     "DTypeError",
     "DeviceError",
+    "FileFormatError",
     "IndexingError",
     "ShapeError",
     "TreadleError",
@@ -40,3 +41,7 @@ class BufferReadOnlyError(TreadleError, ValueError):
 
 class BackendError(TreadleError, RuntimeError):
     """A backend that is missing, failed to load, or reported a failure of its device."""
+
+
+class FileFormatError(TreadleError, ValueError):
+    """A file that is damaged, cut short, or not of the format it was taken for."""
