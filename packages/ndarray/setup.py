@@ -25,7 +25,7 @@ C_SOURCES = {
 }  # fmt: skip
 MODULES = (
     "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",
-    "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime",
+    "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime", "_dlpack", "_windows",
     "_sorting",
 )  # fmt: skip
 

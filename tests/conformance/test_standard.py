@@ -19,7 +19,8 @@ not_equal(x1,x2) positive(x) pow(x1,x2) real(x) reciprocal(x) remainder(x1,x2) r
 sinh(x) sqrt(x) square(x) subtract(x1,x2) tan(x) tanh(x) trunc(x)
 arange(start,stop,step,dtype,device) asarray(obj,dtype,device,copy) empty(shape,dtype,device)
 empty_like(x,dtype,device) eye(n_rows,n_cols,k,dtype,device) full(shape,fill_value,dtype,device)
-full_like(x,fill_value,dtype,device) linspace(start,stop,num,dtype,device,endpoint) meshgrid(arrays,indexing)
+full_like(x,fill_value,dtype,device) from_dlpack(x,device,copy)
+linspace(start,stop,num,dtype,device,endpoint) meshgrid(arrays,indexing)
 ones(shape,dtype,device) ones_like(x,dtype,device) tril(x,k) triu(x,k) zeros(shape,dtype,device)
 zeros_like(x,dtype,device)
 astype(x,dtype,copy,device) can_cast(from_,to) finfo(type) iinfo(type) isdtype(dtype,kind)
@@ -46,7 +47,8 @@ linalg.trace(x,offset,dtype) linalg.vecdot(x1,x2,axis) linalg.vector_norm(x,axis
 FUNCTIONS = _FUNCTIONS.split()
 
 _METHODS = """
-T device dtype mT ndim shape size __abs__ __add__ __and__ __array_namespace__ __bool__ __complex__ __eq__ __float__
+T device dtype mT ndim shape size __abs__ __add__ __and__ __array_namespace__ __bool__ __complex__ __dlpack__ __dlpack_device__
+__eq__ __float__
 __floordiv__ __ge__ __getitem__ __gt__ __index__ __int__ __invert__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__
 __ne__ __neg__ __or__ __pos__ __pow__ __rshift__ __setitem__ __sub__ __truediv__ __xor__ to_device __iadd__ __radd__
 __isub__ __rsub__ __imul__ __rmul__ __itruediv__ __rtruediv__ __ifloordiv__ __rfloordiv__ __ipow__ __rpow__ __imod__

@@ -15,7 +15,9 @@ from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import empty_cache, memory_statistics
 from treadle.ndarray._types import Device, DType, result_dtype
 from treadle.ndarray._types import dtype_named as dtype
+from treadle.ndarray.buffers import frombuffer
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
+from treadle.ndarray.convolution import conv, conv_input_gradient, conv_weight_gradient
 from treadle.ndarray.creation import (
     arange,
     asarray,
@@ -38,6 +40,7 @@ from treadle.ndarray.creation import (
     type_of as _type_of,
 )
 from treadle.ndarray.devices import default_device, device, device_types, use_device
+from treadle.ndarray.dlpack import from_dlpack
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
 from treadle.ndarray.elementwise import __all__ as _elementwise_names
 from treadle.ndarray.errors import (
@@ -46,11 +49,13 @@ from treadle.ndarray.errors import (
     BufferReadOnlyError,
     DeviceError,
     DTypeError,
+    FileFormatError,
     IndexingError,
     LinearAlgebraError,
     ShapeError,
     TreadleError,
 )
+from treadle.ndarray.files import load, save, savez, savez_compressed
 from treadle.ndarray.indexing import (
     get_advanced as get_advanced,
 )
@@ -87,6 +92,7 @@ from treadle.ndarray.manipulation import (
     tile,
     unstack,
 )
+from treadle.ndarray.pooling import avg_pool, avg_pool_gradient, max_pool, max_pool_gradient
 from treadle.ndarray.products import dot, kron, matmul, outer, tensordot, vecdot
 from treadle.ndarray.reductions import (
     all,
@@ -297,6 +303,10 @@ __all__ += [
     "vecdot",
 ]
 __all__ += _elementwise_names
+__all__ += [
+    "FileFormatError", "avg_pool", "avg_pool_gradient", "conv", "conv_input_gradient", "conv_weight_gradient",
+    "from_dlpack", "frombuffer", "load", "max_pool", "max_pool_gradient", "save", "savez", "savez_compressed",
+]  # fmt: skip
 
 _dispatch.set_asarray(asarray)
 _array.set_functions(sys.modules[__name__])

@@ -281,6 +281,21 @@ cdef class NDArray(Operators):
     def __deepcopy__(self, memo):
         return copied(self)
 
+    # --- interchange ----------------------------------------------------------------------------------------------
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule over the memory; BufferError where it cannot be shared as asked."""
+        from treadle.ndarray.dlpack import export
+        return export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        """DLPack's device type and number: (1, 0) for host memory, (2, N) for cuda:N."""
+        from treadle.ndarray.dlpack import device_pair
+        return device_pair(self.device)
+
+    def __reduce_ex__(self, protocol):
+        from treadle.ndarray.buffers import reduced
+        return reduced(self, protocol)
+
     # --- buffer protocol ------------------------------------------------------------------------------------------
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         cdef int axis

@@ -37,7 +37,8 @@ def _place(device: DeviceLike | None) -> Device:
 def asarray(
     obj: Any, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: bool | None = None
 ) -> NDArray:
-    """An array of ``obj``: an array, a scalar, nested sequences, or anything with the buffer protocol (NumPy arrays).
+    """An array of ``obj``: an array, a scalar, nested sequences, or anything with the buffer protocol (NumPy arrays) or
+    with DLPack (PyTorch tensors).
 
     Foreign memory is shared without a copy where its dtype and alignment allow (read-only memory gives a read-only
     array); ``copy=True`` always copies, ``copy=False`` raises ValueError where a copy is needed. Python floats give
@@ -167,6 +168,10 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
     try:
         memory = ForeignBuffer(obj)
     except (TypeError, ValueError, BufferError) as error:
+        if hasattr(obj, "__dlpack__"):
+            from treadle.ndarray.dlpack import from_dlpack
+
+            return from_dlpack(obj), True
         raise DTypeError(
             f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({error})"
         ) from None

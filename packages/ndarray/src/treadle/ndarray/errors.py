@@ -9,6 +9,7 @@ __all__ = [
     "BufferReadOnlyError",
     "DTypeError",
     "DeviceError",
+    "FileFormatError",
     "IndexingError",
     "LinearAlgebraError",
     "ShapeError",
@@ -50,3 +51,7 @@ class LinearAlgebraError(TreadleError, ValueError):
 
 class AxisError(ShapeError, IndexError):
     """An axis that the array does not have."""
+
+
+class FileFormatError(TreadleError, ValueError):
+    """A file that is damaged, cut short, or not of the format it was taken for."""

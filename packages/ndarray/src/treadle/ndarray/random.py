@@ -1,37 +1,23 @@
 """Random numbers from a counter-based generator: the same seed gives the same bits on every device.
 
-Philox 4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC11). Which bits
-serve which element is written in ``include/treadle/random.h``. Normal draws go through the log, sin and cos of each
-device's library, and differ by at most 8 eps (|mean| + |draw - mean|) of their dtype; all others agree bit for bit.
+The generator is Philox 4x32-10 (``include/treadle/random.h``). Bits, uniform numbers, integers, bernoulli, permutation,
+choice, poisson and binomial draws are the same on every device bit for bit; those that go through logarithms and their
+like (normal, exponential, gamma, ...) within a few ulp, wherever no rejection hangs on the last bit.
 """
 
-import operator
-import os
-import threading
-
-from treadle.ndarray import _families
-from treadle.ndarray._array import NDArray
-from treadle.ndarray._types import dtype_named
-from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empty
-from treadle.ndarray.devices import default_device
-from treadle.ndarray.errors import DTypeError
+from treadle.ndarray.distributions import Distributions
 
 __all__ = [
-    "Generator",
-    "bernoulli",
-    "bits",
-    "default_generator",
-    "integers",
-    "manual_seed",
-    "normal",
-    "permutation",
+    "Generator", "bernoulli", "beta", "binomial", "bits", "choice", "default_generator", "exponential", "gamma",
+    "geometric", "gumbel", "integers", "laplace", "manual_seed", "normal", "permutation", "poisson", "truncated_normal",
     "uniform",
-]
+]  # fmt: skip
 
-_MASK = (1 << 64) - 1
+JUMP = 1 << 40
+"""Blocks of four words that :meth:`Generator.jump` skips."""
 
 
-class Generator:
+class Generator(Distributions):
     """A stream of random numbers: a 64-bit seed and the count of blocks drawn so far.
 
     Without a seed one is taken from the operating system.
@@ -41,140 +27,27 @@ class Generator:
     True
     """
 
-    def __init__(self, seed: int | None = None) -> None:
-        self.seed = 0
-        self.counter = 0
-        self._lock = threading.Lock()  # two threads never draw the same blocks
-        self.manual_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
+    def spawn(self, count: int) -> "list[Generator]":
+        """Generators for as many workers, with seeds drawn from this stream, which moves on.
 
-    def manual_seed(self, seed: int) -> "Generator":
-        """Start the stream of a seed, any int; equal modulo 2**64 is equal."""
-        self.seed = operator.index(seed) & _MASK
-        self.counter = 0
-        return self
-
-    def state(self) -> dict[str, int]:
-        """Where the stream stands, for :meth:`set_state`."""
-        return {"seed": self.seed, "counter": self.counter}
-
-    def set_state(self, state: dict[str, int]) -> None:
-        """Go on where a stream stood."""
-        self.seed, self.counter = operator.index(state["seed"]) & _MASK, operator.index(state["counter"]) & _MASK
-
-    def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
-        with self._lock:
-            seed, counter = self.seed, self.counter
-            self.counter = (counter + (out.size * words + 3) // 4) & _MASK
-        _families.random(kind, seed, counter, parameters, out)
-        return out
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (self.seed, self.counter)
-
-    def bits(self, shape: Shape = (), *, dtype: DTypeLike = "uint64", device: DeviceLike | None = None) -> NDArray:
-        """Raw bits, uint32 or uint64.
-
-        >>> Generator(0).bits((2,)).dtype.name
-        'uint64'
+        >>> [len({each.seed for each in Generator(0).spawn(3)})]
+        [3]
         """
-        out = empty(shape, dtype=dtype, device=device)
-        if out.dtype.name not in ("uint32", "uint64"):
-            raise DTypeError(f"bits: dtype is uint32 or uint64, not {out.dtype.name}")
-        return self._draw("bits", (), out, out.itemsize // 4)
+        return [Generator(seed) for seed in self.bits((count,), device="cpu").tolist()]
 
-    def uniform(
-        self,
-        low: float = 0.0,
-        high: float = 1.0,
-        shape: Shape = (),
-        *,
-        dtype: DTypeLike = "float32",
-        device: DeviceLike | None = None,
-    ) -> NDArray:
-        """Evenly distributed in [low, high), float32 or float64; rounding to the dtype can give high itself.
+    def jump(self, count: int = 1) -> "Generator":
+        """A generator on the same stream, ``count`` times 2**40 blocks (2**42 words) ahead; this one stays.
 
-        >>> 0 <= Generator(0).uniform().item() < 1
-        True
+        Raises ValueError unless 0 <= count < 2**24, the number of such stretches in the stream.
+
+        >>> Generator(7).jump().state()
+        {'seed': 7, 'counter': 1099511627776}
         """
-        out = _floating(shape, dtype, device, "uniform")
-        return self._draw("uniform", (float(low), float(high)), out, out.itemsize // 4)
-
-    def normal(
-        self,
-        mean: float = 0.0,
-        std: float = 1.0,
-        shape: Shape = (),
-        *,
-        dtype: DTypeLike = "float32",
-        device: DeviceLike | None = None,
-    ) -> NDArray:
-        """Normally distributed, float32 or float64. Raises ValueError for a negative ``std``.
-
-        >>> Generator(0).normal(shape=(2, 3)).shape
-        (2, 3)
-        """
-        if std < 0:
-            raise ValueError(f"normal: std is {std}, it must not be negative")
-        return self._draw("normal", (float(mean), float(std)), _floating(shape, dtype, device, "normal"), 2)
-
-    def integers(
-        self,
-        low: int,
-        high: int | None = None,
-        shape: Shape = (),
-        *,
-        dtype: DTypeLike = "int64",
-        device: DeviceLike | None = None,
-    ) -> NDArray:
-        """Evenly distributed integers in [low, high), or in [0, low) when only one bound is given.
-
-        >>> Generator(0).integers(3, 4).item()
-        3
-        """
-        low, high = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
-        wanted = dtype_named(dtype)
-        bits = 8 * wanted.itemsize
-        lowest, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if wanted.kind == "i" else (0, (1 << bits) - 1)
-        if wanted.kind not in "iu" or not max(lowest, -(1 << 63)) <= low < high <= min(largest, (1 << 63) - 1) + 1:
-            raise ValueError(f"integers: [{low}, {high}) is empty or beyond {wanted.name} (and int64)")
-        if high - low > _MASK:
-            raise ValueError(f"integers: [{low}, {high}) has more than 2**64 - 1 members")
-        out = self._draw("integers", (low, high - low), empty(shape, dtype="int64", device=device), 2)
-        return out.astype(dtype, copy=False)
-
-    def bernoulli(self, p: float, shape: Shape = (), *, device: DeviceLike | None = None) -> NDArray:
-        """bool, True with probability p. Raises ValueError unless 0 <= p <= 1.
-
-        >>> Generator(0).bernoulli(1.0).item()
-        True
-        """
-        if not 0 <= p <= 1:
-            raise ValueError(f"bernoulli: p is {p}, it must be in [0, 1]")
-        return self._draw("bernoulli", (round(p * 2.0**32),), empty(shape, dtype="bool", device=device), 1)
-
-    def permutation(self, x: int | NDArray, *, device: DeviceLike | None = None) -> NDArray:
-        """The integers below x in random order, or the rows of an array x in random order (a copy).
-
-        >>> sorted(Generator(0).permutation(3).tolist())
-        [0, 1, 2]
-        """
-        if isinstance(x, NDArray):
-            return x[self.permutation(x.shape[0], device=x.device)]
-        count = operator.index(x)
-        return asarray(_families.permutation(self.bits((count,), device="cpu")), device=device or default_device())
-
-
-def _floating(shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str) -> NDArray:
-    wanted = dtype_named(dtype)
-    if wanted.kind != "f":
-        raise DTypeError(f"{op}: dtype is float32 or float64, not {wanted.name}")
-    return empty(shape, dtype=wanted, device=device)
-
-
-def _restored(seed: int, counter: int) -> Generator:
-    generator = Generator(seed)
-    generator.counter = counter
-    return generator
+        if not 0 <= count < 1 << 24:
+            raise ValueError(f"jump: count is {count}, it must be in [0, 2**24)")
+        ahead = Generator(self.seed)
+        ahead.set_state({"seed": self.seed, "counter": self.counter + count * JUMP})
+        return ahead
 
 
 default_generator = Generator()
@@ -198,3 +71,13 @@ normal = default_generator.normal
 integers = default_generator.integers
 bernoulli = default_generator.bernoulli
 permutation = default_generator.permutation
+choice = default_generator.choice
+exponential = default_generator.exponential
+gamma = default_generator.gamma
+beta = default_generator.beta
+laplace = default_generator.laplace
+gumbel = default_generator.gumbel
+truncated_normal = default_generator.truncated_normal
+poisson = default_generator.poisson
+binomial = default_generator.binomial
+geometric = default_generator.geometric

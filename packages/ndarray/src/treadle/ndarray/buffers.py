@@ -1,0 +1,104 @@
+"""Bytes as arrays: views of foreign buffers, and arrays as bytes for other processes."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from treadle.ndarray import _array
+from treadle.ndarray._array import NDArray
+from treadle.ndarray._memory import ForeignBuffer
+from treadle.ndarray._types import DType, dtype_named
+from treadle.ndarray.creation import DTypeLike, empty
+from treadle.ndarray.errors import ShapeError
+
+__all__ = ["frombuffer", "octets", "rebuilt", "reduced"]
+
+
+def frombuffer(buffer: Any, /, *, dtype: DTypeLike = "float32", count: int = -1, offset: int = 0) -> NDArray:
+    """A 1-D cpu array over the memory of ``buffer`` (bytes, bytearray, mmap, ...), without a copy.
+
+    ``count`` elements from byte ``offset`` on; -1 means all, which must then fill whole elements. Read-only memory
+    gives a read-only array. The memory is kept alive while arrays use it. Bytes are taken in the processor's order, and
+    for bool must be 0 or 1.
+
+    Raises ValueError when the buffer is too short, cut within an element, or not aligned to the size of one; TypeError
+    when there is no buffer, or none that is contiguous.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.frombuffer(bytearray([1, 0, 2, 0]), dtype="int16")
+    array([1, 2], dtype=int16)
+    """
+    wanted = dtype_named(dtype)
+    memory = memoryview(buffer)
+    offset, count = operator.index(offset), operator.index(count)
+    if not 0 <= offset <= memory.nbytes:
+        raise ValueError(f"frombuffer: offset {offset} is outside the buffer of {memory.nbytes} bytes")
+    left = memory.nbytes - offset
+    if count < 0:
+        if left % wanted.itemsize:
+            raise ValueError(
+                f"frombuffer: {left} bytes are no whole number of {wanted.name} of {wanted.itemsize} bytes"
+            )
+        count = left // wanted.itemsize
+    if count > left // wanted.itemsize:
+        raise ValueError(
+            f"frombuffer: {count} elements of {wanted.name} need {count * wanted.itemsize} bytes, there are {left}"
+        )
+    if count == 0:
+        return empty((0,), dtype=wanted, device="cpu")
+    part = octets(memory)[offset : offset + count * wanted.itemsize]
+    array = over(part, wanted)
+    if array is None:
+        raise ValueError(
+            f"frombuffer: the address of byte {offset} is no multiple of {wanted.itemsize}, the size of {wanted.name}; "
+            "copy the bytes first"
+        )
+    return array
+
+
+def octets(buffer: Any) -> memoryview:
+    """The bytes of a contiguous buffer or array. Raises TypeError when it is not contiguous."""
+    memory = memoryview(buffer)
+    if memory.nbytes == 0:
+        return memoryview(b"")
+    return memory.cast("B")
+
+
+def over(memory: memoryview, dtype: DType) -> NDArray | None:
+    """The 1-D array over bytes that fill whole elements; None where they are not aligned."""
+    foreign = ForeignBuffer(memory.cast(dtype.format))  # type: ignore[call-overload]
+    return None if foreign.pointer % dtype.itemsize else _array.from_memory(foreign, dtype)
+
+
+def reduced(x: NDArray, protocol: int) -> tuple[Callable[..., NDArray], tuple[Any, ...]]:
+    """How pickle takes an array apart: its bytes, dtype, shape, order and device.
+
+    From protocol 5 on the bytes are a :class:`pickle.PickleBuffer`, so that they can travel out of band, uncopied. This
+    is for worker processes, who trust each other; files of arrays (:func:`treadle.ndarray.save`) hold no pickle.
+    """
+    from pickle import PickleBuffer
+
+    host = x if x.device == "cpu" else x.to_device("cpu")
+    transposed = host.ndim > 1 and not host.is_contiguous and host.T.is_contiguous
+    host = host.T if transposed else host if host.is_contiguous else host.copy()
+    data: Any = bytes(memoryview(host)) if protocol < 5 or not host.size else PickleBuffer(host)
+    return rebuilt, (data, x.dtype.name, host.shape, transposed, str(x.device))
+
+
+def rebuilt(data: Any, dtype: str, shape: tuple[int, ...], transposed: bool, device: str) -> NDArray:
+    """The array that :func:`reduced` took apart. It shares memory with a buffer that came out of band."""
+    wanted = dtype_named(dtype)
+    memory = octets(data)
+    size = 1
+    for length in shape:
+        size *= length
+    if memory.nbytes != size * wanted.itemsize:
+        raise ShapeError(f"unpickling: {memory.nbytes} bytes for shape {shape} of {dtype}")
+    array = empty((0,), dtype=wanted, device="cpu")
+    if size:
+        found = over(memory, wanted)
+        array = over(memoryview(bytearray(memory)), wanted) if found is None else found  # type: ignore[assignment]
+        if isinstance(data, bytes):
+            array = array.copy()
+    array = array.reshape(shape)
+    return (array.T if transposed else array).to_device(device)

@@ -1,0 +1,165 @@
+"""The stream of a counter-based generator and the draws that come straight from its bits.
+
+Philox 4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC11). Which bits
+serve which element is written in ``include/treadle/random.h``. What is made from them is in ``distributions.py``.
+"""
+
+import operator
+import os
+import threading
+from typing import Self
+
+from treadle.ndarray import _families
+from treadle.ndarray._array import NDArray
+from treadle.ndarray._types import dtype_named
+from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empty
+from treadle.ndarray.devices import default_device
+from treadle.ndarray.errors import DTypeError
+
+__all__ = ["Stream", "floating"]
+
+_MASK = (1 << 64) - 1
+
+
+class Stream:
+    """A 64-bit seed and the count of blocks of 128 bits drawn so far.
+
+    >>> Stream(1).integers(0, 10, (3,)).tolist() == Stream(1).integers(0, 10, (3,)).tolist()
+    True
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = 0
+        self.counter = 0
+        self._lock = threading.Lock()  # two threads never draw the same blocks
+        self.manual_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
+
+    def manual_seed(self, seed: int) -> Self:
+        """Start the stream of a seed, any int; equal modulo 2**64 is equal."""
+        self.seed = operator.index(seed) & _MASK
+        self.counter = 0
+        return self
+
+    def state(self) -> dict[str, int]:
+        """Where the stream stands, for :meth:`set_state`."""
+        return {"seed": self.seed, "counter": self.counter}
+
+    def set_state(self, state: dict[str, int]) -> None:
+        """Go on where a stream stood."""
+        self.seed, self.counter = operator.index(state["seed"]) & _MASK, operator.index(state["counter"]) & _MASK
+
+    def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
+        with self._lock:
+            seed, counter = self.seed, self.counter
+            self.counter = (counter + (out.size * words + 3) // 4) & _MASK
+        _families.random(kind, seed, counter, parameters, out)
+        return out
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), self.seed, self.counter)
+
+    def bits(self, shape: Shape = (), *, dtype: DTypeLike = "uint64", device: DeviceLike | None = None) -> NDArray:
+        """Raw bits, uint32 or uint64.
+
+        >>> Stream(0).bits((2,)).dtype.name
+        'uint64'
+        """
+        out = empty(shape, dtype=dtype, device=device)
+        if out.dtype.name not in ("uint32", "uint64"):
+            raise DTypeError(f"bits: dtype is uint32 or uint64, not {out.dtype.name}")
+        return self._draw("bits", (), out, out.itemsize // 4)
+
+    def uniform(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        shape: Shape = (),
+        *,
+        dtype: DTypeLike = "float32",
+        device: DeviceLike | None = None,
+    ) -> NDArray:
+        """Evenly distributed in [low, high), float32 or float64; rounding to the dtype can give high itself.
+
+        >>> 0 <= Stream(0).uniform().item() < 1
+        True
+        """
+        out = floating(shape, dtype, device, "uniform")
+        return self._draw("uniform", (float(low), float(high)), out, out.itemsize // 4)
+
+    def normal(
+        self,
+        mean: float = 0.0,
+        std: float = 1.0,
+        shape: Shape = (),
+        *,
+        dtype: DTypeLike = "float32",
+        device: DeviceLike | None = None,
+    ) -> NDArray:
+        """Normally distributed, float32 or float64. Raises ValueError for a negative ``std``.
+
+        >>> Stream(0).normal(shape=(2, 3)).shape
+        (2, 3)
+        """
+        if std < 0:
+            raise ValueError(f"normal: std is {std}, it must not be negative")
+        return self._draw("normal", (float(mean), float(std)), floating(shape, dtype, device, "normal"), 2)
+
+    def integers(
+        self,
+        low: int,
+        high: int | None = None,
+        shape: Shape = (),
+        *,
+        dtype: DTypeLike = "int64",
+        device: DeviceLike | None = None,
+    ) -> NDArray:
+        """Evenly distributed integers in [low, high), or in [0, low) when only one bound is given.
+
+        >>> Stream(0).integers(3, 4).item()
+        3
+        """
+        low, high = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
+        wanted = dtype_named(dtype)
+        bits = 8 * wanted.itemsize
+        lowest, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if wanted.kind == "i" else (0, (1 << bits) - 1)
+        if wanted.kind not in "iu" or not max(lowest, -(1 << 63)) <= low < high <= min(largest, (1 << 63) - 1) + 1:
+            raise ValueError(f"integers: [{low}, {high}) is empty or beyond {wanted.name} (and int64)")
+        if high - low > _MASK:
+            raise ValueError(f"integers: [{low}, {high}) has more than 2**64 - 1 members")
+        out = self._draw("integers", (low, high - low), empty(shape, dtype="int64", device=device), 2)
+        return out.astype(dtype, copy=False)
+
+    def bernoulli(self, p: float, shape: Shape = (), *, device: DeviceLike | None = None) -> NDArray:
+        """bool, True with probability p. Raises ValueError unless 0 <= p <= 1.
+
+        >>> Stream(0).bernoulli(1.0).item()
+        True
+        """
+        if not 0 <= p <= 1:
+            raise ValueError(f"bernoulli: p is {p}, it must be in [0, 1]")
+        return self._draw("bernoulli", (round(p * 2.0**32),), empty(shape, dtype="bool", device=device), 1)
+
+    def permutation(self, x: int | NDArray, *, device: DeviceLike | None = None) -> NDArray:
+        """The integers below x in random order, or the rows of an array x in random order (a copy).
+
+        >>> sorted(Stream(0).permutation(3).tolist())
+        [0, 1, 2]
+        """
+        if isinstance(x, NDArray):
+            return x[self.permutation(x.shape[0], device=x.device)]
+        count = operator.index(x)
+        return asarray(_families.permutation(self.bits((count,), device="cpu")), device=device or default_device())
+
+
+def _restored(kind: "type[Stream]", seed: int, counter: int) -> "Stream":
+    stream = kind(seed)
+    stream.counter = counter
+    return stream
+
+
+def floating(shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str) -> NDArray:
+    """An array to draw floats into; raises DTypeError for any other dtype."""
+    wanted = dtype_named(dtype)
+    if wanted.kind != "f":
+        raise DTypeError(f"{op}: dtype is float32 or float64, not {wanted.name}")
+    return empty(shape, dtype=wanted, device=device)

@@ -1,0 +1,193 @@
+"""At the edges of the process: sizes past 32 bits, forks, threads, memory that runs out."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+
+GIB = 1 << 30
+
+
+def memory_available() -> int:
+    """Bytes that could be used without swapping; 0 where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":", 1) for line in file)
+    except OSError:
+        return 0
+    return int(lines["MemAvailable"].split()[0]) * 1024
+
+
+@pytest.fixture
+def release() -> Any:
+    yield
+    gc.collect()
+    nd.empty_cache()
+
+
+@pytest.mark.usefixtures("release")
+def test_more_than_2_31_elements() -> None:
+    """tinygrad/tinygrad#3961, microsoft/onnxruntime#32299: offsets of 32 bits wrap past 2^31."""
+    if memory_available() < 8 * GIB:
+        pytest.skip("needs 8 GiB of free memory")
+    size = 2**31 + 8
+    x = nd.zeros(size, dtype="uint8")
+    x[-1], x[2**31] = 7, 5
+    assert (x[size - 1].item(), x[2**31].item(), x[2**31 - 1].item()) == (7, 5, 0)
+    assert nd.sum(x).item() == 12
+    assert nd.max(x).item() == 7
+    assert nd.argmax(x).item() == size - 1
+    assert x[nd.asarray([size - 1, -8, 0])].tolist() == [7, 5, 0]
+    x[nd.asarray([size - 2])] = 3
+    assert x[::-1][:3].tolist() == [7, 3, 0]
+    y = x.copy()
+    assert y[-8:].tolist() == [5, 0, 0, 0, 0, 0, 3, 7]
+    del y
+    transposed = x.reshape(size // 4, 4).T.copy()
+    assert transposed[:, -2:].tolist() == [[5, 0], [0, 0], [0, 3], [0, 7]]
+    assert nd.sum(transposed, axis=1).tolist() == [5, 0, 3, 7]
+    del transposed
+    x += 1
+    assert x[-8:].tolist() == [6, 1, 1, 1, 1, 1, 4, 8]
+    assert np.from_dlpack(x)[-1] == memoryview(x)[-1] == 8
+    chosen = nd.nonzero(x[2**31 - 2 :] > 3)[0]
+    assert chosen.tolist() == [2, 8, 9]
+
+
+@pytest.mark.usefixtures("release")
+def test_running_out_of_memory_leaves_everything_usable() -> None:
+    x = nd.ones(3)
+    for shape in ((1 << 50,), (1 << 40, 1 << 40), (1 << 62,)):
+        with pytest.raises((MemoryError, nd.ShapeError)):
+            nd.empty(shape)
+    with pytest.raises(MemoryError):
+        nd.broadcast_to(x, (1 << 50, 3)).copy()
+    with pytest.raises(MemoryError):
+        nd.broadcast_to(x, (1 << 50, 3)) + 1
+    with pytest.raises(MemoryError):
+        nd.conv(nd.broadcast_to(nd.ones(1), (1, 1, 1 << 50)), nd.ones((1, 1, 2)))
+    assert (x + x).tolist() == [2, 2, 2]
+    assert nd.random.uniform(shape=(10,)).shape == (10,)
+
+
+FORKED = """
+import os, sys
+import numpy as np
+import treadle.ndarray as nd
+
+nd.set_num_threads(2)
+generator = nd.random.Generator(0)
+a, b = generator.normal(shape=(300, 310)), generator.normal(shape=(310, 320))
+expected = (a @ b).numpy().copy()
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        right = (a @ b).numpy().tobytes() == expected.tobytes() and (b.T @ a.T).T.shape == expected.shape
+        grandchild = os.fork()
+        if grandchild == 0:
+            os._exit(0 if (a @ b).numpy().tobytes() == expected.tobytes() else 3)
+        right = right and os.waitpid(grandchild, 0)[1] == 0
+        os._exit(0 if right else 1)
+    children.append(child)
+    assert (a @ b).numpy().tobytes() == expected.tobytes()
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_a_fork_after_a_parallel_region() -> None:
+    """pytorch/pytorch#45198: a child must not wait for threads that it does not have."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.strip() == "[0, 0, 0]", done.stderr
+
+
+def run_together(work: Any, count: int) -> list[Any]:
+    """Results of ``work(number)`` in as many threads, all let go at once."""
+    results: list[Any] = [None] * count
+    gate = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        gate.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+        assert not each.is_alive()
+    return results
+
+
+def test_threads_share_an_array() -> None:
+    """Readers see one matrix; writers of different rows do not disturb each other."""
+    generator = nd.random.Generator(1)
+    a, b = generator.normal(shape=(200, 300)), generator.normal(shape=(300, 250))
+    product, total = (a @ b).numpy().tobytes(), nd.sum(a * a, axis=0).numpy().tobytes()
+
+    def read(number: int) -> bool:
+        return all(
+            (a @ b).numpy().tobytes() == product and nd.sum(a * a, axis=0).numpy().tobytes() == total for _ in range(10)
+        )
+
+    assert run_together(read, 4) == [True] * 4
+    shared = nd.zeros((8, 50_000))
+
+    def write(number: int) -> None:
+        for _ in range(20):
+            shared[number] += number
+            shared[number, ::2] = shared[number, ::2]
+
+    assert run_together(write, 8) == [None] * 8
+    assert shared.tolist() == [[20.0 * number] * 50_000 for number in range(8)]
+
+
+def test_threads_make_drop_and_export_arrays() -> None:
+    before = nd.memory_statistics()
+
+    def churn(number: int) -> float:
+        last = 0.0
+        for step in range(200):
+            x = nd.full((step % 17 + 1, 33), number)
+            exported: list[Any] = [np.from_dlpack(x), nd.from_dlpack(x.T), memoryview(x)]
+            del x
+            last = float(exported[0].sum()) / exported[0].size
+        return last
+
+    assert run_together(churn, 6) == [0, 1, 2, 3, 4, 5]
+    gc.collect()
+    after = nd.memory_statistics()
+    assert (after["in_use"], after["blocks"]) == (before["in_use"], before["blocks"])
+
+
+def test_exported_memory_outlives_the_array() -> None:
+    """metatensor/metatensor#1008, numpy/numpy#19083"""
+    x = nd.arange(1000, dtype="float64")
+    exported: list[Any] = [
+        np.from_dlpack(x),
+        memoryview(x),
+        x.numpy(),
+        nd.from_dlpack(x),
+        nd.frombuffer(x, dtype="float64"),
+    ]
+    del x
+    gc.collect()
+    nd.empty_cache()
+    others = [nd.zeros(1000, dtype="float64") for _ in range(20)]
+    while exported:
+        last = exported.pop(0)
+        assert last.tolist() == list(range(1000))
+        del last
+        gc.collect()
+    assert len(others) == 20
