@@ -47,7 +47,8 @@ linalg.trace(x,offset,dtype) linalg.vecdot(x1,x2,axis) linalg.vector_norm(x,axis
 FUNCTIONS = _FUNCTIONS.split()
 
 _METHODS = """
-T device dtype mT ndim shape size __abs__ __add__ __and__ __array_namespace__ __bool__ __complex__ __dlpack__ __dlpack_device__
+T device dtype mT ndim shape size
+__abs__ __add__ __and__ __array_namespace__ __bool__ __complex__ __dlpack__ __dlpack_device__
 __eq__ __float__
 __floordiv__ __ge__ __getitem__ __gt__ __index__ __int__ __invert__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__
 __ne__ __neg__ __or__ __pos__ __pow__ __rshift__ __setitem__ __sub__ __truediv__ __xor__ to_device __iadd__ __radd__
