@@ -79,7 +79,7 @@ def test_quantile(function: str, method: str, device: str, data: st.DataObject) 
     shape = data.draw(SHAPES.filter(lambda shape: 0 not in shape))
     operand = data.draw(operands("float64", shape, (-10.0, 10.0), _tame))
     axis, keepdims = _axis(data, len(shape)), data.draw(st.booleans())
-    q = data.draw(st.sampled_from([0.0, 0.25, 0.5, 0.3, 0.99, 1.0, [0.1, 0.9], [[0.5], [1.0]]]))
+    q: Any = data.draw(st.sampled_from([0.0, 0.25, 0.5, 0.3, 0.99, 1.0, [0.1, 0.9], [[0.5], [1.0]]]))
     hypothesis.note(f"nd.{function}({operand.code(device)}, {q}, axis={axis}, method={method!r}, keepdims={keepdims})")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
