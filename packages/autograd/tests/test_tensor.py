@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -265,3 +266,9 @@ def test_assignment(device: str) -> None:
     with ag.no_grad():
         w[ag.Tensor([0, 1])] = 4.0
     assert w.tolist() == [4.0, 4.0, 3.0]
+
+
+def test_shallow_copies_and_pickles_are_refused_rather_than_empty() -> None:
+    for make in (copy.copy, pickle.dumps):
+        with pytest.raises(TypeError, match="deepcopy"):
+            make(ag.Tensor([1.0, 2.0]))

@@ -332,6 +332,9 @@ class Tensor(Methods):
         memo[id(self)] = twin
         return twin
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a tensor is not pickled or copied shallowly; use copy.deepcopy, or save its data")
+
     def _twin(self, memo: dict[int, Any]) -> Any:
         """A fresh object of the subclass with copied values and attributes."""
         import copy
