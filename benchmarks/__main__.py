@@ -20,7 +20,9 @@ from benchmarks.runner import Workers, measure
 __all__ = ["main", "select"]
 
 RESULTS = Path(__file__).parent / "results"
-WIDTHS = (12, 44, 8, 8, 8, 19, 19, 20, 6)
+LONGEST = {True: 1.5, False: 15.0}
+"""Seconds after which a slow row takes no further rounds, quick and else."""
+WIDTHS = (13, 44, 8, 8, 8, 30, 30, 20, 6)
 
 
 def _arguments(names: Sequence[str]) -> argparse.Namespace:
@@ -74,7 +76,8 @@ def _write(name: str, machine: dict[str, Any], rows: Sequence[Row], doubts: Sequ
     text = [heading(machine) + ".", *(f"{doubt[0].upper()}{doubt[1:]}." for doubt in doubts)]
     text.append(
         "Values are medians of bursts. Speed is the peer's time over treadle's, burst by burst: the median and, in "
-        "brackets, the 10th and 90th percentile; above 1 treadle is the faster one."
+        "brackets, the 10th and 90th percentile, and that of the least values; above 1 treadle is the faster one. `busy` "
+        "marks rows of two threads during which other tasks took the processors."
         + (" Measured with `--quick`: few short bursts." if quick else "")
     )
     (RESULTS / f"{name}.md").write_text("\n".join(text) + f"\n\n{markdown(rows)}")
@@ -95,11 +98,14 @@ def main() -> None:
     doubts = warnings(machine)
     print("\n".join([heading(machine), *(f"warning: {doubt}" for doubt in doubts), "", _line(HEADINGS)]))
     rows: list[Row] = []
+    longest = LONGEST[arguments.quick]
     with Workers() as workers, tqdm(chosen, unit="row", leave=False, dynamic_ncols=True, disable=None) as progress:
         for module, case in progress:
             progress.set_description(case.name[:40].ljust(40))
             peers = _peers_of_goals(case) if arguments.quick else None
-            row = measure(workers, module, case, rounds=arguments.rounds, seconds=arguments.seconds, peers=peers)
+            row = measure(
+                workers, module, case, rounds=arguments.rounds, seconds=arguments.seconds, longest=longest, peers=peers
+            )
             if row is None:
                 progress.write(f"{module.rpartition('.')[2]}: {case.name}: not measured here. {case.note}")
                 continue

@@ -10,31 +10,39 @@ from benchmarks.case import BEST, Goal
 __all__ = ["Row", "Spread", "markdown", "quantity"]
 
 PEERS = {"numpy": "NumPy", "torch": "PyTorch"}
+BUSY = 20.0
+"""Preemptions a second above which a row of several threads says more of the machine than of the libraries."""
 HEADINGS = ("area", "work", "treadle", "NumPy", "PyTorch", "speed / NumPy", "speed / PyTorch", "goal", "met")
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The ratios of all rounds: the 10th percentile, the median, the 90th percentile."""
+    """The ratios of all rounds: 10th percentile, median, 90th percentile; and that of the two least values."""
 
     low: float
     median: float
     high: float
+    best: float
 
     @classmethod
-    def of(cls, ratios: Sequence[float]) -> Self:
+    def of(cls, peer: Sequence[float], mine: Sequence[float]) -> Self:
+        """The speeds of a peer's values over ours, round by round."""
+        ratios, best = [other / own for other, own in zip(peer, mine, strict=True)], min(peer) / min(mine)
         if len(ratios) == 1:
-            return cls(ratios[0], ratios[0], ratios[0])
+            return cls(ratios[0], ratios[0], ratios[0], best)
         tenths = statistics.quantiles(ratios, n=10, method="inclusive")
-        return cls(tenths[0], statistics.median(ratios), tenths[8])
+        return cls(tenths[0], statistics.median(ratios), tenths[8], best)
 
     def __str__(self) -> str:
-        return f"{self.median:.2f}x ({self.low:.2f}-{self.high:.2f})"
+        return f"{self.median:.2f}x ({self.low:.2f}-{self.high:.2f}, best {self.best:.2f})"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One case: each library's median value, and how many times as fast as each peer treadle is."""
+    """One case: each library's median value, and how many times as fast as each peer treadle is.
+
+    ``preempted`` is how often a second other tasks took a processor away, from the library that suffered most.
+    """
 
     area: str
     case: str
@@ -45,6 +53,7 @@ class Row:
     goals: tuple[Goal, ...] = ()
     missing: tuple[str, ...] = ()
     limit: float | None = None
+    preempted: float = 0.0
     note: str = ""
 
     def reaches(self, goal: Goal) -> bool | None:
@@ -73,7 +82,8 @@ class Row:
     def marker(self) -> str:
         if self.reached is None:
             return "open" if self.goals else ""
-        return "yes" if self.reached else "**no**"
+        busy = ", busy" if self.threads > 1 and self.preempted > BUSY else ""
+        return ("yes" if self.reached else "**no**") + busy
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "reached": self.reached}

@@ -11,9 +11,11 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from benchmarks.case import Case
 from benchmarks.rows import Row, Spread
@@ -37,6 +39,15 @@ def environment(threads: int) -> dict[str, str]:
     return kept | dict.fromkeys(THREADS, str(threads))
 
 
+@dataclass(frozen=True)
+class Burst:
+    """What a worker answers: the value, how long the burst lasted, and how often it was preempted."""
+
+    value: float
+    wall: float
+    switches: int
+
+
 class Worker:
     """A library's process. Between requests it is stopped, so that no idle pool of threads spins beside the others."""
 
@@ -49,8 +60,8 @@ class Worker:
             env=environment(threads),
         )
 
-    def burst(self, module: str, case: str, seconds: float) -> float | None:
-        """The value of one burst, or None where the library has no such case or is not installed."""
+    def burst(self, module: str, case: str, seconds: float) -> Burst | None:
+        """One burst, or None where the library has no such case or is not installed."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.send_signal(signal.SIGCONT)
         self._process.stdin.write(json.dumps({"module": module, "case": case, "seconds": seconds}) + "\n")
@@ -59,8 +70,10 @@ class Worker:
         if not answer:
             raise RuntimeError(f"the worker process ended during {module}: {case}; its error stands above")
         self._process.send_signal(signal.SIGSTOP)
-        value: float | None = json.loads(answer)["value"]
-        return value
+        read: dict[str, Any] = json.loads(answer)
+        if read["value"] is None:
+            return None
+        return Burst(**read)
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -99,36 +112,52 @@ class Workers:
 
 
 def measure(
-    workers: Workers, module: str, case: Case, *, rounds: int, seconds: float, peers: Iterable[str] | None = None
+    workers: Workers,
+    module: str,
+    case: Case,
+    *,
+    rounds: int,
+    seconds: float,
+    longest: float = float("inf"),
+    peers: Iterable[str] | None = None,
 ) -> Row | None:
-    """A case's row, with the peers that are installed, all or those named; None where treadle has nothing to show."""
+    """A case's row, with the peers that are installed, all or those named; None where treadle has nothing to show.
+
+    After ``longest`` seconds there are no further rounds, once three are done.
+    """
     asked = [name for name in case.peers if peers is None or name in peers]
-    bursts: dict[str, list[float]] = {}
+    bursts: dict[str, list[Burst]] = {}
     for library in ("treadle", *asked):  # the first burst warms up, and tells who is here
         if workers.get(library, case.threads).burst(module, case.name, seconds) is not None:
             bursts[library] = []
     if "treadle" not in bursts:
         return None
+    start, order = time.perf_counter(), list(bursts)
     for turn in range(rounds):
-        order = list(bursts)
+        if turn >= 3 and time.perf_counter() - start > longest:
+            break
         for library in order[turn % len(order) :] + order[: turn % len(order)]:
-            value = workers.get(library, case.threads).burst(module, case.name, seconds)
-            assert value is not None
-            bursts[library].append(value)
-    mine = bursts["treadle"]
+            burst = workers.get(library, case.threads).burst(module, case.name, seconds)
+            assert burst is not None
+            bursts[library].append(burst)
+    return _row(module.rpartition(".")[2], case, bursts)
+
+
+def _row(area: str, case: Case, bursts: dict[str, list[Burst]]) -> Row:
+    values = {library: [burst.value for burst in taken] for library, taken in bursts.items()}
     return Row(
-        area=module.rpartition(".")[2],
+        area=area,
         case=case.name,
         threads=case.threads,
         unit=case.unit,
-        values={library: statistics.median(taken) for library, taken in bursts.items()},
-        speeds={
-            peer: Spread.of([other / own for other, own in zip(taken, mine, strict=True)])
-            for peer, taken in bursts.items()
-            if peer != "treadle"
-        },
+        values={library: statistics.median(taken) for library, taken in values.items()},
+        speeds={peer: Spread.of(taken, values["treadle"]) for peer, taken in values.items() if peer != "treadle"},
         goals=case.goals,
         missing=tuple(peer for peer in case.peers if peer not in bursts),
         limit=case.limit,
+        preempted=max(
+            sum(burst.switches for burst in taken) / max(sum(burst.wall for burst in taken), 1e-9)
+            for taken in bursts.values()
+        ),
         note=case.note,
     )

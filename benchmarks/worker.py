@@ -1,15 +1,18 @@
 """The process of one library: prepares the cases it is asked for and times bursts of them.
 
 Reads one JSON object a line, {"module", "case", "seconds"}, and answers each with {"value"}: seconds a call, the best
-of a few stretches of the burst, or what a measurement gave. {"value": null} says that the library or the case is not
-there. Only the case asked for last is kept.
+of a few stretches of the burst, or what a measurement gave, with {"wall"}: seconds that the burst lasted, and
+{"switches"}: how often another task took a processor from it meanwhile. {"value": null} says that the library or the
+case is not there. Only the case asked for last is kept.
 """
 
 import gc
 import importlib
 import json
 import os
+import resource
 import sys
+import time
 import timeit
 from typing import Any
 
@@ -61,6 +64,10 @@ def _prepare(library: str, case: Case) -> Burst | Measurement | None:
     return work if isinstance(work, Measurement) else Burst(work)
 
 
+def _switches() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
 def main(library: str) -> None:
     """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
@@ -73,10 +80,11 @@ def main(library: str) -> None:
             work = None
             gc.collect()
             prepared, work = key, _prepare(library, _find(*key))
-        value = None
+        value, start, switches = None, time.perf_counter(), _switches()
         if work is not None:
             value = work.take() if isinstance(work, Measurement) else work(request["seconds"])
-        print(json.dumps({"value": value}), file=answers, flush=True)
+        wall, switches = time.perf_counter() - start, _switches() - switches
+        print(json.dumps({"value": value, "wall": wall, "switches": switches}), file=answers, flush=True)
 
 
 if __name__ == "__main__":

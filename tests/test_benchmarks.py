@@ -9,6 +9,7 @@ import sys
 import time
 import timeit
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from benchmarks.case import Case, Goal, Statement
 from benchmarks.chart import chart
 from benchmarks.machine import warnings
 from benchmarks.rows import Row, Spread, markdown, quantity
-from benchmarks.runner import Workers, environment, measure
+from benchmarks.runner import Worker, Workers, environment, measure
 
 ROOT = Path(__file__).parent.parent
 FAKES = {case.name: case for case in fake_contenders.CASES}
@@ -52,7 +53,7 @@ def row_of(speeds: dict[str, Spread], *goals: Goal, missing: tuple[str, ...] = (
 
 
 def even(speed: float) -> Spread:
-    return Spread(speed, speed, speed)
+    return Spread(speed, speed, speed, speed)
 
 
 def test_speed_is_the_peers_time_over_ours(workers: Workers) -> None:
@@ -128,7 +129,27 @@ def test_workers_are_stopped_between_their_bursts(workers: Workers) -> None:
     while (state := status.read_text().rpartition(")")[2].split()[0]) != "T" and time.monotonic() < ends:
         time.sleep(0.01)
     assert state == "T"
-    assert worker.burst("fake_contenders", "constants", 0.001) == 2.0
+    burst = worker.burst("fake_contenders", "constants", 0.001)
+    assert burst is not None and burst.value == 2.0
+
+
+def test_a_busy_machine_is_told_in_rows_of_two_threads() -> None:
+    row = row_of({"numpy": even(2.0)}, Goal("numpy", 1.0))
+    assert replace(row, preempted=1000.0).marker == "yes"
+    assert replace(row, preempted=1000.0, threads=2).marker == "yes, busy"
+    assert replace(row, preempted=0.0, threads=2).marker == "yes"
+
+
+def test_slow_rows_take_fewer_rounds(workers: Workers) -> None:
+    asked: list[str] = []
+
+    class Counted(Workers):
+        def get(self, library: str, threads: int) -> Worker:
+            asked.append(library)
+            return workers.get(library, threads)
+
+    measure(Counted(), "fake_contenders", FAKES["constants"], rounds=50, seconds=0.001, longest=0.0)
+    assert asked.count("treadle") == 4  # the first to warm up
 
 
 def test_threads_and_settings_of_a_worker(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,14 +169,14 @@ def test_an_error_in_a_worker_is_an_error(workers: Workers, capfd: pytest.Captur
 
 
 def test_the_spread_is_that_of_the_rounds() -> None:
-    spread = Spread.of([float(each) for each in range(1, 12)])
-    assert (spread.low, spread.median, spread.high) == (2.0, 6.0, 10.0)
-    assert Spread.of([3.0]) == even(3.0)
-    assert str(spread) == "6.00x (2.00-10.00)"
+    spread = Spread.of([float(each) for each in range(1, 12)], [1.0] * 10 + [0.5])
+    assert (spread.low, spread.median, spread.high, spread.best) == (2.0, 6.0, 10.0, 2.0)
+    assert Spread.of([3.0], [1.0]) == even(3.0)
+    assert str(spread) == "6.00x (2.00-10.00, best 2.00)"
 
 
 def test_rows_come_back_from_their_record() -> None:
-    row = row_of({"numpy": Spread(1.0, 2.0, 3.0)}, Goal("numpy", 1.5), missing=("torch",))
+    row = row_of({"numpy": Spread(1.0, 2.0, 3.0, 2.0)}, Goal("numpy", 1.5), missing=("torch",))
     assert Row.from_dict(json.loads(json.dumps(row.as_dict()))) == row
 
 
@@ -223,7 +244,7 @@ def test_the_command_lists_its_rows() -> None:
 
 
 def test_the_chart_has_a_bar_for_each_speed() -> None:
-    rows = [row_of({"numpy": Spread(1.0, 2.0, 3.0), "torch": even(0.5)}, Goal("numpy", 1.5)), row_of({})]
+    rows = [row_of({"numpy": Spread(1.0, 2.0, 3.0, 2.0), "torch": even(0.5)}, Goal("numpy", 1.5)), row_of({})]
     drawn = chart(rows, "a machine")
     assert drawn.startswith("<svg") and drawn.count('class="bar') == 2
     assert "a machine" in drawn and "work" in drawn
