@@ -76,8 +76,8 @@ def _write(name: str, machine: dict[str, Any], rows: Sequence[Row], doubts: Sequ
     text = [heading(machine) + ".", *(f"{doubt[0].upper()}{doubt[1:]}." for doubt in doubts)]
     text.append(
         "Values are medians of bursts. Speed is the peer's time over treadle's, burst by burst: the median and, in "
-        "brackets, the 10th and 90th percentile, and that of the least values; above 1 treadle is the faster one. `busy` "
-        "marks rows of two threads during which other tasks took the processors."
+        "brackets, the 10th and 90th percentile, and that of the least values; above 1 treadle is the faster one. "
+        "`busy` marks rows of two threads during which other tasks took the processors: they decide nothing."
         + (" Measured with `--quick`: few short bursts." if quick else "")
     )
     (RESULTS / f"{name}.md").write_text("\n".join(text) + f"\n\n{markdown(rows)}")
@@ -98,21 +98,25 @@ def main() -> None:
     doubts = warnings(machine)
     print("\n".join([heading(machine), *(f"warning: {doubt}" for doubt in doubts), "", _line(HEADINGS)]))
     rows: list[Row] = []
-    longest = LONGEST[arguments.quick]
+    effort: dict[str, Any] = {
+        "rounds": arguments.rounds,
+        "seconds": arguments.seconds,
+        "longest": LONGEST[arguments.quick],
+    }
     with Workers() as workers, tqdm(chosen, unit="row", leave=False, dynamic_ncols=True, disable=None) as progress:
         for module, case in progress:
             progress.set_description(case.name[:40].ljust(40))
             peers = _peers_of_goals(case) if arguments.quick else None
-            row = measure(
-                workers, module, case, rounds=arguments.rounds, seconds=arguments.seconds, longest=longest, peers=peers
-            )
+            row = measure(workers, module, case, peers=peers, **effort)
             if row is None:
                 progress.write(f"{module.rpartition('.')[2]}: {case.name}: not measured here. {case.note}")
                 continue
             rows.append(row)
             progress.write(_line(row.cells()))
-    decided = [row for row in rows if row.reached is not None]
-    print(f"\n{sum(row.reached is True for row in decided)} of {len(decided)} rows with a goal meet it")
+    decided = [row for row in rows if row.reached is not None and not row.busy]
+    met, busy = sum(row.reached is True for row in decided), sum(row.busy for row in rows)
+    aside = f"; {busy} more were measured while other tasks took the processors" if busy else ""
+    print(f"\n{met} of {len(decided)} rows with a goal meet it{aside}")
     if arguments.write:
         _write(arguments.name, machine, rows, doubts, arguments.quick)
 

@@ -79,11 +79,15 @@ class Row:
         return None if not kept or None in kept else True
 
     @property
+    def busy(self) -> bool:
+        """Whether other tasks took the processors from the threads of this row."""
+        return self.threads > 1 and self.preempted > BUSY
+
+    @property
     def marker(self) -> str:
         if self.reached is None:
             return "open" if self.goals else ""
-        busy = ", busy" if self.threads > 1 and self.preempted > BUSY else ""
-        return ("yes" if self.reached else "**no**") + busy
+        return ("yes" if self.reached else "**no**") + (", busy" if self.busy else "")
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "reached": self.reached}
