@@ -223,7 +223,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy --strict over each package, the tools, tests, benchmarks, example and user programs; stubs against modules."""
+    """mypy --strict over each package, the tools, tests, benchmarks, example; the stubs against the modules."""
     session.install("mypy>=1.18", "nox", "types-tqdm", "safetensors", "matplotlib", *TESTING)
     for package in LAYERS:
         session.run("mypy", "--strict", f"packages/{package}/src")
@@ -265,7 +265,7 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Speeds against NumPy and, where asked for, PyTorch, interleaved: ``nox -s bench -- --quick elementwise -k add``."""
+    """Speeds against NumPy and, where asked for, PyTorch: ``nox -s bench -- --quick elementwise -k add``."""
     torch = (TORCH,) if os.environ.get("TREADLE_TEST_TORCH", "0") != "0" else ()
     install(session, "nn", also=("numpy>=2.0", "scipy>=1.14", *torch))
     measured = {"TREADLE_WHEEL": str(wheel(session, "ndarray"))}
