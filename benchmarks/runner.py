@@ -49,7 +49,10 @@ class Burst:
 
 
 class Worker:
-    """A library's process. Between requests it is stopped, so that no idle pool of threads spins beside the others."""
+    """A library's process. Between requests it is stopped, so that no idle pool of threads spins beside the others.
+
+    If the runner dies, the kernel wakes and ends it, as it does with every stopped process of an orphaned group.
+    """
 
     def __init__(self, library: str, threads: int) -> None:
         self._process = subprocess.Popen(
@@ -58,6 +61,7 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
             env=environment(threads),
+            process_group=0,  # a stopped process in the runner's own group gets that group hung up, once it is orphaned
         )
 
     def burst(self, module: str, case: str, seconds: float) -> Burst | None:

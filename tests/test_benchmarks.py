@@ -119,18 +119,39 @@ def test_a_longer_sleep_is_slower(workers: Workers) -> None:
     assert row.speeds["numpy"].median > 1.0
 
 
+def state_of(process: int) -> str:
+    """The letter of a process's state, as ``ps`` shows it; empty when it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def becomes(process: int, states: tuple[str, ...]) -> bool:
+    """Whether a process comes into one of the states within half a minute."""
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("no /proc")
+    ends = time.monotonic() + 30
+    while state_of(process) not in states and time.monotonic() < ends:
+        time.sleep(0.02)
+    return state_of(process) in states
+
+
 def test_workers_are_stopped_between_their_bursts(workers: Workers) -> None:
     worker = workers.get("treadle", 1)
     worker.burst("fake_contenders", "constants", 0.001)
-    status = Path(f"/proc/{worker._process.pid}/stat")
-    if not status.exists():
-        pytest.skip("no /proc")
-    ends = time.monotonic() + 30
-    while (state := status.read_text().rpartition(")")[2].split()[0]) != "T" and time.monotonic() < ends:
-        time.sleep(0.01)
-    assert state == "T"
+    assert becomes(worker._process.pid, ("T",))
     burst = worker.burst("fake_contenders", "constants", 0.001)
     assert burst is not None and burst.value == 2.0
+
+
+def test_a_stopped_worker_ends_with_its_runner() -> None:
+    code = (
+        "import os; from benchmarks.runner import Worker; worker = Worker('treadle', 1);"
+        "worker.burst('fake_contenders', 'constants', 0.001); print(worker._process.pid, flush=True); os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert becomes(int(done.stdout), ("", "Z"))
 
 
 def test_a_busy_machine_is_told_in_rows_of_two_threads() -> None:
