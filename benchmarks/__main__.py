@@ -20,7 +20,7 @@ from benchmarks.runner import Workers, measure
 __all__ = ["main", "select"]
 
 RESULTS = Path(__file__).parent / "results"
-LONGEST = {True: 1.5, False: 15.0}
+LONGEST = {True: 1.0, False: 15.0}
 """Seconds after which a slow row takes no further rounds, quick and else."""
 WIDTHS = (13, 44, 8, 8, 8, 30, 30, 20, 6)
 

@@ -69,10 +69,10 @@ def _legend() -> str:
 
 
 def chart(rows: Sequence[Row], title: str) -> str:
-    """An SVG with a group of bars for each row that has a peer."""
+    """An SVG with a group of bars for each row that has a peer and was not disturbed."""
     y, groups = float(TOP), []
     for row in rows:
-        peers = [peer for peer in PEERS if peer in row.speeds]
+        peers = [] if row.busy else [peer for peer in PEERS if peer in row.speeds]
         height = len(peers) * BAR
         if peers:
             label = f'<text x="{LABELS - 8}" y="{y + height / 2 + 4:.1f}" text-anchor="end">{escape(row.case)}</text>'
