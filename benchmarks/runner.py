@@ -49,10 +49,7 @@ class Burst:
 
 
 class Worker:
-    """A library's process. Between requests it is stopped, so that no idle pool of threads spins beside the others.
-
-    If the runner dies, the kernel wakes and ends it, as it does with every stopped process of an orphaned group.
-    """
+    """A library's process. Between requests it is stopped, so that no idle pool of threads spins beside the others."""
 
     def __init__(self, library: str, threads: int) -> None:
         self._process = subprocess.Popen(
