@@ -223,11 +223,15 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy --strict over each package, then over the tools, tests, benchmarks and the example."""
+    """mypy --strict over each package, the tools, tests, benchmarks, example; the stubs against the modules."""
     session.install("mypy>=1.18", "nox", "types-tqdm", "safetensors", "matplotlib", *TESTING)
     for package in LAYERS:
         session.run("mypy", "--strict", f"packages/{package}/src")
     session.run("mypy", "--strict", "noxfile.py", "packages/ndarray/tools", "tests", "benchmarks", "examples")
+    install(session, "ndarray")
+    allowed = ("--allowlist", "packages/ndarray/tools/stubtest_allowlist.txt", "--ignore-unused-allowlist")
+    options = ("--mypy-config-file", "pyproject.toml", "--ignore-disjoint-bases", *allowed)
+    session.run("stubtest", "treadle.ndarray", *options)
 
 
 @nox.session
@@ -261,7 +265,8 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Ratios against NumPy and, where asked for, PyTorch, interleaved: ``nox -s bench -- elementwise matmul``."""
+    """Speeds against NumPy and, where asked for, PyTorch: ``nox -s bench -- --quick elementwise -k add``."""
     torch = (TORCH,) if os.environ.get("TREADLE_TEST_TORCH", "0") != "0" else ()
-    install(session, "nn", also=("numpy>=2.0", *torch))
-    session.run("python", "-m", "benchmarks", *session.posargs)
+    install(session, "nn", also=("numpy>=2.0", "scipy>=1.14", *torch))
+    measured = {"TREADLE_WHEEL": str(wheel(session, "ndarray"))}
+    session.run("python", "-m", "benchmarks", *session.posargs, env=measured)

@@ -1,64 +1,38 @@
-"""Elementwise ops: the cost of a call on few elements, and the speed of the kernels on many."""
+"""Elementwise ops with a fresh result, bound by calls at 1,000 elements and by memory at 10,000,000."""
 
-import functools
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Mapping
 
-from benchmarks.case import Case
+from benchmarks.case import BEST, Case, Goal, case
+from benchmarks.libraries import Draw, normal, uniform
 
 __all__ = ["CASES"]
 
-Work = Callable[[], object]
+GOALS = (Goal(BEST, 1.0),)
+SIZES = {1_000: "1e3", 1_000_000: "1e6", 10_000_000: "1e7"}
 
 
-def _treadle() -> ModuleType:
-    import treadle.ndarray
+def _cases(size: int, threads: int = 1) -> list[Case]:
+    def one(name: str, draws: Mapping[str, Draw], text: str, *, numpy: str = "", torch: str = "") -> Case:
+        return case(f"{name}, {SIZES[size]}", draws, text, GOALS, threads=threads, numpy=numpy, torch=torch)
 
-    return treadle.ndarray
-
-
-def _numpy() -> ModuleType:
-    import numpy
-
-    return numpy
-
-
-def _add(library: Callable[[], ModuleType], size: int) -> Work:
-    xp = library()
-    a, b = xp.ones((size,), dtype=xp.float32), xp.ones((size,), dtype=xp.float32)
-    return lambda: a + b
-
-
-def _add_torch(size: int) -> Work:
-    import torch
-
-    a, b = torch.ones(size), torch.ones(size)
-    return lambda: a + b
-
-
-def _exp(library: Callable[[], ModuleType], size: int) -> Work:
-    xp = library()
-    x = xp.linspace(-5.0, 5.0, size, dtype=xp.float32)
-    return lambda: xp.exp(x)
-
-
-def _add_case(size: int, goal: float | None) -> Case:
-    return Case(
-        f"a + b, {size:,} float32",
-        {
-            "treadle": functools.partial(_add, _treadle, size),
-            "numpy": functools.partial(_add, _numpy, size),
-            "torch": functools.partial(_add_torch, size),
-        },
-        goal=("numpy", goal) if goal else None,
-    )
+    x, xy = {"x": normal(size)}, {"x": normal(size), "y": normal(size)}
+    return [
+        one("add, float32", xy, "x + y"),
+        one("multiply, float32", xy, "x * y"),
+        one("where, float32", {"mask": normal(size, dtype="bool"), **xy}, "xp.where(mask, x, y)"),
+        one("relu, float32", x, "xp.relu(x)", numpy="xp.maximum(x, 0)"),
+        one("less, float32", xy, "x < y"),
+        one("cast, float32 to float64", x, "x.astype(xp.float64)", torch="x.to(xp.float64)"),
+        one(
+            "cast, int32 to float32",
+            {"x": uniform(size, low=-1e9, high=1e9, dtype="int32")},
+            "x.astype(xp.float32)",
+            torch="x.to(xp.float32)",
+        ),
+    ]
 
 
 CASES = [
-    _add_case(16, 0.5),
-    _add_case(1_000_000, None),
-    Case(
-        "exp(x), 100,000 float32",
-        {"treadle": functools.partial(_exp, _treadle, 100_000), "numpy": functools.partial(_exp, _numpy, 100_000)},
-    ),
+    *(each for size in SIZES for each in _cases(size)),
+    *_cases(10_000_000, threads=2),
 ]

@@ -1,13 +1,10 @@
 """One training step of ``examples/train_digits.py``: forward, loss, backward, update, on a batch of 64."""
 
 import functools
-from collections.abc import Callable
 
-from benchmarks.case import Case
+from benchmarks.case import Case, Goal, Statement, Work
 
 __all__ = ["CASES"]
-
-Work = Callable[[], object]
 
 HIDDEN, BATCH, DROPPED, SMOOTHING, LEARNING_RATE = 256, 64, 0.2, 0.1, 3e-3
 
@@ -31,7 +28,7 @@ def _treadle(name: str) -> Work:
         loss.backward()
         optimizer.step()
 
-    return step
+    return Statement("step()", {"step": step})
 
 
 def _torch(name: str) -> Work:
@@ -52,14 +49,14 @@ def _torch(name: str) -> Work:
         loss.backward()
         optimizer.step()
 
-    return step
+    return Statement("step()", {"step": step})
 
 
 CASES = [
     Case(
-        f"digits MLP step, {name}, batch {BATCH}, one thread",
+        f"digits MLP step, {name}, batch {BATCH}",
         {"treadle": functools.partial(_treadle, name), "torch": functools.partial(_torch, name)},
-        goal=("torch", 1.0),
+        goals=(Goal("torch", 1.0),),
     )
     for name in ("Adam", "SGD")
 ]

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import treadle.ndarray.config  # first: it chooses the kernels
-from treadle.ndarray import _array, _dispatch, random
+from treadle.ndarray import _array, _dispatch, elementwise, random
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import empty_cache, memory_statistics
 from treadle.ndarray._types import Device, DType, result_dtype
@@ -42,7 +42,6 @@ from treadle.ndarray.creation import (
 from treadle.ndarray.devices import default_device, device, device_types, use_device
 from treadle.ndarray.dlpack import from_dlpack
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
-from treadle.ndarray.elementwise import __all__ as _elementwise_names
 from treadle.ndarray.errors import (
     AxisError,
     BackendError,
@@ -302,7 +301,7 @@ __all__ += [
     "unstack",
     "vecdot",
 ]
-__all__ += _elementwise_names
+__all__ += elementwise.__all__
 __all__ += [
     "FileFormatError", "avg_pool", "avg_pool_gradient", "conv", "conv_input_gradient", "conv_weight_gradient",
     "from_dlpack", "frombuffer", "load", "max_pool", "max_pool_gradient", "save", "savez", "savez_compressed",
@@ -330,17 +329,19 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()} | {"linalg": "linalg"}
 
 
-def __getattr__(name: str) -> Any:
-    """Load the module of a function that not everyone needs when it is first asked for: importing stays quick."""
-    room = _ROOM_OF.get(name)
-    if room is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a known one
 
-    module = import_module(f"{__name__}.{room}")
-    value = module if name == room else getattr(module, name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Load the module of a function that not everyone needs when it is first asked for: importing stays quick."""
+        room = _ROOM_OF.get(name)
+        if room is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        module = import_module(f"{__name__}.{room}")
+        value = module if name == room else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

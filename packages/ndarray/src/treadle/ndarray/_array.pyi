@@ -1,6 +1,6 @@
 from collections.abc import Iterator, Sequence
 from types import EllipsisType, ModuleType
-from typing import Any, Self, SupportsIndex, Union, overload
+from typing import Any, Never, Self, SupportsIndex, Union, final, overload
 
 import numpy as np
 
@@ -15,8 +15,10 @@ _Key = _Index | tuple[_Index, ...]
 _Axis = int | Sequence[int] | None
 _Shape = SupportsIndex | Sequence[SupportsIndex]
 
+@final
 class NDArray(Strided):
     __array_ufunc__: None
+    def __init__(self, *arguments: Never, **keywords: Never) -> None: ...
     def __add__(self, other: _Operand, /) -> NDArray: ...
     def __radd__(self, other: _Operand, /) -> NDArray: ...
     def __iadd__(self, other: _Operand, /) -> NDArray: ...

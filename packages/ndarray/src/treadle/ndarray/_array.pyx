@@ -1,4 +1,4 @@
-"""NDArray: the strided array with its conversions and methods; the operators are in ``_operators.pyx``."""
+"""NDArray: the strided array with indexing, conversions and exchange; the other methods are in ``_operators.pyx``."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -20,7 +20,7 @@ from treadle.ndarray._shapes cimport read_shape
 from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, set_array_type
 from treadle.ndarray._types cimport TD_MAX_NDIM, TD_bool, TD_f64, TD_i64, TD_u64, Device, DType, is_floating, td_view
 
-from treadle.ndarray._operators import set_matmul
+from treadle.ndarray._operators import set_package
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.errors import DeviceError, DTypeError, ShapeError
 
@@ -31,7 +31,7 @@ def set_functions(module):
     """The package, whose functions the methods of the same names are."""
     global _functions
     _functions = module
-    set_matmul(module.matmul)
+    set_package(module)
 
 
 @cython.final
@@ -46,6 +46,13 @@ cdef class NDArray(Operators):
     >>> x = nd.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> (x @ x.T).tolist()
     [[5.0, 11.0], [11.0, 25.0]]
+    >>> x.shape, x.ndim, x.size, x.dtype, x.device
+    ((2, 2), 2, 4, treadle.float32, device('cpu'))
+    >>> x.T.strides, x.itemsize, x.nbytes, x.T.is_contiguous
+    ((4, 8), 4, 16, False)
+    >>> x.fill(0.0)
+    >>> x.version, x.readonly, x.data_pointer % 64, x.buffer.nbytes
+    (1, False, 0, 16)
     """
 
     cdef object __weakref__
@@ -94,122 +101,26 @@ cdef class NDArray(Operators):
     def __contains__(self, value):
         return bool(_functions.any(self == value))
 
-    # --- views ----------------------------------------------------------------------------------------------------
-    @property
-    def T(self):
-        """The axes in reverse order, a view."""
-        return self.view_transposed()
-
-    @property
-    def mT(self):
-        """The last two axes exchanged, a view."""
-        return self.view_matrix_transposed()
-
-    def reshape(self, *shape, copy=None):
-        """:func:`treadle.ndarray.reshape`; the shape may be given as separate ints."""
-        return self.in_shape(shape[0] if len(shape) == 1 else shape, copy is not False, bool(copy))
-
-    def transpose(self, *axes):
-        """The axes in another order, a view; without arguments in reverse."""
-        if not axes or axes == (None,):
-            return self.view_transposed()
-        return self.view_permuted(axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
-
-    def swapaxes(self, axis1, axis2):
-        """:func:`treadle.ndarray.swapaxes`."""
-        return _functions.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis=None):
-        """Without axes of length 1, a view."""
-        return self.view_squeezed(axis)
-
-    def flatten(self):
-        """A 1-D copy in C order."""
-        return copied(self).in_shape(-1, True, False)
-
-    def ravel(self):
-        """1-D in C order, a view where possible."""
-        return self.in_shape(-1, True, False)
-
-    # --- arithmetic as methods -------------------------------------------------------------------------------------
-    def sum(self, axis=None, *, dtype=None, keepdims=False):
-        """:func:`treadle.ndarray.sum`."""
-        return _functions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    def prod(self, axis=None, *, dtype=None, keepdims=False):
-        """:func:`treadle.ndarray.prod`."""
-        return _functions.prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    def mean(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.mean`."""
-        return _functions.mean(self, axis=axis, keepdims=keepdims)
-
-    def var(self, axis=None, *, correction=0.0, keepdims=False):
-        """:func:`treadle.ndarray.var`."""
-        return _functions.var(self, axis=axis, correction=correction, keepdims=keepdims)
-
-    def std(self, axis=None, *, correction=0.0, keepdims=False):
-        """:func:`treadle.ndarray.std`."""
-        return _functions.std(self, axis=axis, correction=correction, keepdims=keepdims)
-
-    def max(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.max`."""
-        return _functions.max(self, axis=axis, keepdims=keepdims)
-
-    def min(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.min`."""
-        return _functions.min(self, axis=axis, keepdims=keepdims)
-
-    def any(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.any`."""
-        return _functions.any(self, axis=axis, keepdims=keepdims)
-
-    def all(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.all`."""
-        return _functions.all(self, axis=axis, keepdims=keepdims)
-
-    def argmax(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.argmax`."""
-        return _functions.argmax(self, axis=axis, keepdims=keepdims)
-
-    def argmin(self, axis=None, *, keepdims=False):
-        """:func:`treadle.ndarray.argmin`."""
-        return _functions.argmin(self, axis=axis, keepdims=keepdims)
-
-    def cumsum(self, axis=None):
-        """:func:`treadle.ndarray.cumsum`."""
-        return _functions.cumsum(self, axis=axis)
-
-    def clip(self, min=None, max=None):
-        """:func:`treadle.ndarray.clip`."""
-        return _functions.clip(self, min, max)
-
-    def sort(self, axis=-1, *, descending=False, stable=True):
-        """:func:`treadle.ndarray.sort`: a sorted copy, not in place."""
-        return _functions.sort(self, axis=axis, descending=descending, stable=stable)
-
-    def argsort(self, axis=-1, *, descending=False, stable=True):
-        """:func:`treadle.ndarray.argsort`."""
-        return _functions.argsort(self, axis=axis, descending=descending, stable=stable)
-
-    # --- copies and conversions ------------------------------------------------------------------------------------
-    def copy(self):
-        """A fresh C-contiguous array with the same elements."""
-        return copied(self)
-
-    def fill(self, value):
-        """Set every element to a scalar, in place."""
-        self[...] = value
-
+    # --- conversions ------------------------------------------------------------------------------------------------
     def astype(self, dtype, *, copy=True):
-        """The elements converted to another dtype; with ``copy=False`` the array itself if it has it already."""
+        """The elements converted to another dtype; with ``copy=False`` the array itself if it has it already.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([1.7, -1.7]).astype(nd.int32).tolist()
+        [1, -1]
+        """
         cdef DType target = dtype_named(dtype)
         if target is self.dtype:
             return copied(self) if copy else self
         return converted(self, target.id)
 
     def to_device(self, device, /, *, stream=None):
-        """The array on another device; itself if it is there already. There are no streams to name: None."""
+        """The array on another device; itself if it is there already. There are no streams to name: None.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.zeros(2).to_device("numpy").device
+        device('numpy')
+        """
         if stream is not None:
             raise DeviceError(f"to_device: a stream cannot be named, and is {stream!r}")
         return on_device(self, _functions.device(device))
@@ -222,7 +133,14 @@ cdef class NDArray(Operators):
         return _functions
 
     def numpy(self):
-        """A NumPy array: of the same memory on the devices cpu and numpy, a copy from any other."""
+        """A NumPy array: of the same memory on the devices cpu and numpy, a copy from any other.
+
+        >>> import treadle.ndarray as nd
+        >>> x = nd.zeros(2)
+        >>> x.numpy()[0] = 7
+        >>> x.tolist()
+        [7.0, 0.0]
+        """
         import numpy
         if self.device.is_cpu or self.device.type == "numpy":
             return numpy.asarray(memoryview(self))
@@ -235,7 +153,12 @@ cdef class NDArray(Operators):
         return numpy.array(memoryview(self), dtype=dtype, copy=copy)
 
     def item(self):
-        """The only element, as a Python bool, int or float; ShapeError if there is not just one."""
+        """The only element, as a Python bool, int or float; ShapeError if there is not just one.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([[2.5]]).item()
+        2.5
+        """
         cdef Strided x
         if self.size != 1:
             raise ShapeError(f"item: shape {self.shape_tuple()} has {self.size} elements, not 1")
@@ -243,7 +166,12 @@ cdef class NDArray(Operators):
         return _element(x.view.data, x.view.dtype)
 
     def tolist(self):
-        """Nested lists of Python scalars; the scalar itself for a 0-d array."""
+        """Nested lists of Python scalars; the scalar itself for a 0-d array.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.eye(2, dtype=nd.int8).tolist()
+        [[1, 0], [0, 1]]
+        """
         cdef Strided x = on_device(self, cpu_device)
         return _nested(x.view.data, &x.view, 0)
 

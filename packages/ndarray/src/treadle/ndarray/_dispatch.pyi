@@ -1,17 +1,19 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType
 
 Operand = NDArray | float
 
+@final
 class UnaryFunction:
     __name__: str
     __qualname__: str
     def __init__(self, name: str) -> None: ...
     def __call__(self, x: Any, /, *, out: NDArray | None = None) -> NDArray: ...
 
+@final
 class BinaryFunction:
     __name__: str
     __qualname__: str

@@ -118,5 +118,11 @@ def memory_statistics():
 
 
 def empty_cache():
-    """Give the allocator's unused blocks back to the system."""
+    """Give the allocator's unused blocks back to the system.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.empty_cache()
+    >>> nd.memory_statistics()["cached"]
+    0
+    """
     td_empty_cache()

@@ -1,4 +1,4 @@
-"""The operators of arrays: each is a call of the dispatch with the number of its op."""
+"""The operators of arrays, each a call of the dispatch with the number of its op; views, and functions as methods."""
 
 cimport cython
 
@@ -8,16 +8,18 @@ from treadle.ndarray._dispatch cimport (
     BITWISE_RIGHT_SHIFT, binary, unary,
 )
 from treadle.ndarray._families cimport matmul
-from treadle.ndarray._operands cimport is_array
+from treadle.ndarray._operands cimport copied, is_array
 from treadle.ndarray._strided cimport Strided
 
+cdef object _package = None
 cdef object _matmul_function = None
 
 
-def set_matmul(function):
-    """The public matmul, which also takes vectors and mixed dtypes."""
-    global _matmul_function
-    _matmul_function = function
+def set_package(module):
+    """The package, whose functions the methods of the same names are; its matmul takes vectors too."""
+    global _package, _matmul_function
+    _package = module
+    _matmul_function = module.matmul
 
 
 @cython.no_gc
@@ -176,3 +178,241 @@ cdef class Operators(Strided):
 
     def __imatmul__(self, other):
         return _matmul_function(self, other, out=self) if is_array(other) else NotImplemented
+
+    # --- views and copies -------------------------------------------------------------------------------------------
+    @property
+    def T(self):
+        """The axes in reverse order, a view.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.zeros((2, 3)).T.shape
+        (3, 2)
+        """
+        return self.view_transposed()
+
+    @property
+    def mT(self):
+        """The last two axes exchanged, a view; ShapeError below two axes.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.zeros((4, 2, 3)).mT.shape
+        (4, 3, 2)
+        """
+        return self.view_matrix_transposed()
+
+    def reshape(self, *shape, copy=None):
+        """:func:`treadle.ndarray.reshape`; the shape may be given as separate ints.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.arange(6).reshape(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+        """
+        return self.in_shape(shape[0] if len(shape) == 1 else shape, copy is not False, bool(copy))
+
+    def transpose(self, *axes):
+        """The axes in another order, a view; without arguments in reverse. ShapeError unless each is named once.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.zeros((2, 3, 4)).transpose(1, 2, 0).shape
+        (3, 4, 2)
+        """
+        if not axes or axes == (None,):
+            return self.view_transposed()
+        return self.view_permuted(axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+
+    def squeeze(self, axis=None):
+        """Without axes of length 1, all or those named, a view. ShapeError where a named one is longer.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.zeros((1, 3, 1)).squeeze(0).shape
+        (3, 1)
+        """
+        return self.view_squeezed(axis)
+
+    def flatten(self):
+        """A 1-D copy in C order.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.eye(2).flatten().tolist()
+        [1.0, 0.0, 0.0, 1.0]
+        """
+        return copied(self).in_shape(-1, True, False)
+
+    def ravel(self):
+        """1-D in C order, a view where possible.
+
+        >>> import treadle.ndarray as nd
+        >>> x = nd.zeros((2, 2))
+        >>> x.ravel()[0] = 5
+        >>> x.tolist()
+        [[5.0, 0.0], [0.0, 0.0]]
+        """
+        return self.in_shape(-1, True, False)
+
+    def copy(self):
+        """A fresh C-contiguous array with the same elements.
+
+        >>> import treadle.ndarray as nd
+        >>> x = nd.zeros(2)
+        >>> y = x.copy()
+        >>> y[0] = 1
+        >>> x.tolist()
+        [0.0, 0.0]
+        """
+        return copied(self)
+
+    def fill(self, value):
+        """Set every element to a scalar, in place. BufferReadOnlyError where the array is read-only.
+
+        >>> import treadle.ndarray as nd
+        >>> x = nd.zeros(2)
+        >>> x.fill(3)
+        >>> x.tolist()
+        [3.0, 3.0]
+        """
+        self[...] = value
+
+    # --- functions as methods: the docstrings of the functions tell shapes, dtypes and errors ---------------------
+    def sum(self, axis=None, *, dtype=None, keepdims=False):
+        """:func:`treadle.ndarray.sum`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.ones((2, 3)).sum(axis=0).tolist()
+        [2.0, 2.0, 2.0]
+        """
+        return _package.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def prod(self, axis=None, *, dtype=None, keepdims=False):
+        """:func:`treadle.ndarray.prod`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([2, 3, 4]).prod().item()
+        24
+        """
+        return _package.prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def mean(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.mean`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([1.0, 2.0, 6.0]).mean().item()
+        3.0
+        """
+        return _package.mean(self, axis=axis, keepdims=keepdims)
+
+    def var(self, axis=None, *, correction=0.0, keepdims=False):
+        """:func:`treadle.ndarray.var`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([1.0, 3.0]).var(correction=1).item()
+        2.0
+        """
+        return _package.var(self, axis=axis, correction=correction, keepdims=keepdims)
+
+    def std(self, axis=None, *, correction=0.0, keepdims=False):
+        """:func:`treadle.ndarray.std`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([1.0, 3.0]).std().item()
+        1.0
+        """
+        return _package.std(self, axis=axis, correction=correction, keepdims=keepdims)
+
+    def max(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.max`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([[1, 5], [7, 2]]).max(axis=1).tolist()
+        [5, 7]
+        """
+        return _package.max(self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.min`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([[1, 5], [7, 2]]).min(axis=1, keepdims=True).tolist()
+        [[1], [2]]
+        """
+        return _package.min(self, axis=axis, keepdims=keepdims)
+
+    def any(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.any`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([[0, 1], [0, 0]]).any(axis=1).tolist()
+        [True, False]
+        """
+        return _package.any(self, axis=axis, keepdims=keepdims)
+
+    def all(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.all`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([True, False]).all().item()
+        False
+        """
+        return _package.all(self, axis=axis, keepdims=keepdims)
+
+    def argmax(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.argmax`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([[1, 5], [7, 2]]).argmax(axis=1).tolist()
+        [1, 0]
+        """
+        return _package.argmax(self, axis=axis, keepdims=keepdims)
+
+    def argmin(self, axis=None, *, keepdims=False):
+        """:func:`treadle.ndarray.argmin`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([3.0, 1.0, 2.0]).argmin().item()
+        1
+        """
+        return _package.argmin(self, axis=axis, keepdims=keepdims)
+
+    def cumsum(self, axis=None):
+        """:func:`treadle.ndarray.cumsum`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([1, 2, 3]).cumsum().tolist()
+        [1, 3, 6]
+        """
+        return _package.cumsum(self, axis=axis)
+
+    def clip(self, min=None, max=None):
+        """:func:`treadle.ndarray.clip`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([-2, 0, 9]).clip(0, 5).tolist()
+        [0, 0, 5]
+        """
+        return _package.clip(self, min, max)
+
+    def sort(self, axis=-1, *, descending=False, stable=True):
+        """:func:`treadle.ndarray.sort`: a sorted copy, not in place.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([3, 1, 2]).sort(descending=True).tolist()
+        [3, 2, 1]
+        """
+        return _package.sort(self, axis=axis, descending=descending, stable=stable)
+
+    def argsort(self, axis=-1, *, descending=False, stable=True):
+        """:func:`treadle.ndarray.argsort`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.asarray([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
+        return _package.argsort(self, axis=axis, descending=descending, stable=stable)
+
+    def swapaxes(self, axis1, axis2):
+        """:func:`treadle.ndarray.swapaxes`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.zeros((2, 3, 4)).swapaxes(0, 2).shape
+        (4, 3, 2)
+        """
+        return _package.swapaxes(self, axis1, axis2)

@@ -18,8 +18,8 @@ cdef class DType:
     number of the type in ``include/treadle/types.h`` and ``format`` its code in the buffer protocol.
 
     >>> import treadle.ndarray as nd
-    >>> nd.float32.itemsize
-    4
+    >>> nd.float32.name, nd.float32.kind, nd.float32.itemsize, nd.float32.id, nd.float32.format
+    ('float32', 'f', 4, 11, 'f')
     """
 
     def __init__(self, str name, str kind, int id, str format):
@@ -56,7 +56,14 @@ cdef class DType:
 cdef class Device:
     """Where an array's memory lies: ``cpu``, ``numpy``, ``cuda:0``, ``cuda_emulated``.
 
-    Equal to its name: ``x.device == "cpu"``. Made by :func:`treadle.ndarray.device`.
+    Equal to its name: ``x.device == "cpu"``. Made by :func:`treadle.ndarray.device`. ``type`` and ``index`` make the
+    name, ``is_cpu`` says whether the compiled kernels serve it, and ``backend`` is what serves it otherwise.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.device("cpu") == "cpu", nd.device("numpy").type, nd.device("numpy").index, nd.device("numpy").is_cpu
+    (True, 'numpy', 0, False)
+    >>> nd.device("cpu").backend is None
+    True
     """
 
     def __init__(self, str type, int index, object backend):
@@ -105,7 +112,12 @@ cdef int promote(int x, int y) noexcept nogil:
 
 
 def result_dtype(DType x not None, DType y not None):
-    """The dtype that operands of dtypes x and y meet in."""
+    """The dtype that operands of dtypes x and y meet in; :func:`result_type` takes arrays and scalars too.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.result_dtype(nd.int8, nd.uint8), nd.result_dtype(nd.int64, nd.float32)
+    (treadle.int16, treadle.float32)
+    """
     return dtype_from_id(_promotion[x.id][y.id])
 
 

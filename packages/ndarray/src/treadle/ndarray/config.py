@@ -58,7 +58,14 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Set how many threads large matrix products use; results do not depend on it.
 
-    At import ``TREADLE_NUM_THREADS`` sets it.
+    At import ``TREADLE_NUM_THREADS`` sets it. Raises ValueError below 1.
+
+    >>> import treadle.ndarray as nd
+    >>> before = nd.get_num_threads()
+    >>> nd.set_num_threads(1)
+    >>> nd.get_num_threads()
+    1
+    >>> nd.set_num_threads(before)
     """
     if count < 1:
         raise ValueError(f"set_num_threads: {count} threads; at least 1 is needed")

@@ -248,7 +248,12 @@ def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | N
 
 
 def empty_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
-    """:func:`empty` with the shape, and by default the dtype and device, of x."""
+    """:func:`empty` with the shape, and by default the dtype and device, of x.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.empty_like(nd.zeros((2, 3), dtype=nd.int8)).shape
+    (2, 3)
+    """
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
 
 
@@ -267,12 +272,22 @@ def full_like(
 
 
 def zeros_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
-    """:func:`zeros` with the shape, and by default the dtype and device, of x."""
+    """:func:`zeros` with the shape, and by default the dtype and device, of x.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.zeros_like(nd.arange(3))
+    array([0, 0, 0])
+    """
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 def ones_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
-    """:func:`ones` with the shape, and by default the dtype and device, of x."""
+    """:func:`ones` with the shape, and by default the dtype and device, of x.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.ones_like(nd.arange(3), dtype=nd.float64).tolist()
+    [1.0, 1.0, 1.0]
+    """
     return full_like(x, 1, dtype=dtype, device=device)
 
 

@@ -109,7 +109,15 @@ def default_device() -> Device:
 
 @contextmanager
 def use_device(name: str | Device) -> Iterator[Device]:
-    """Make a device the default of this thread (or task) for the duration of a ``with`` block."""
+    """Make a device the default of this thread (or task) for the duration of a ``with`` block.
+
+    Raises as :func:`device` does.
+
+    >>> import treadle.ndarray as nd
+    >>> with nd.use_device("numpy"):
+    ...     print(nd.zeros(2).device)
+    numpy
+    """
     token = _chosen.set(device(name))
     try:
         yield default_device()

@@ -178,9 +178,10 @@ class Distributions(Stream):
         Source: with p and replacement A. Walker's alias method in M. Vose's form (1991); without replacement
         P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir" (2006).
 
-        >>> Distributions(0).choice(3, (2,), p=[0.0, 1.0, 0.0])
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).choice(3, (2,), p=[0.0, 1.0, 0.0])
         array([1, 1])
-        >>> sorted(Distributions(0).choice(3, (3,), replace=False).tolist())
+        >>> sorted(nd.random.Generator(0).choice(3, (3,), replace=False).tolist())
         [0, 1, 2]
         """
         if isinstance(x, NDArray):
@@ -216,7 +217,8 @@ class Distributions(Stream):
     ) -> NDArray:
         """Exponentially distributed with mean ``scale``: density exp(-x / scale) / scale.
 
-        >>> Distributions(0).exponential(2.0, (3,)).shape
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).exponential(2.0, (3,)).shape
         (3,)
         """
         _positive("exponential", scale=scale)
@@ -235,7 +237,8 @@ class Distributions(Stream):
     ) -> NDArray:
         """Laplace distributed: density exp(-abs(x - loc) / scale) / (2 scale), by inversion.
 
-        >>> Distributions(0).laplace(shape=(3,)).shape
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).laplace(shape=(3,)).shape
         (3,)
         """
         _positive("laplace", scale=scale)
@@ -255,7 +258,8 @@ class Distributions(Stream):
     ) -> NDArray:
         """Gumbel distributed: distribution function exp(-exp(-(x - loc) / scale)), by inversion.
 
-        >>> Distributions(0).gumbel(shape=(3,)).shape
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).gumbel(shape=(3,)).shape
         (3,)
         """
         _positive("gumbel", scale=scale)
@@ -276,7 +280,8 @@ class Distributions(Stream):
 
         Source: G. Marsaglia, W. Tsang, "A simple method for generating gamma variables" (2000).
 
-        >>> Distributions(0).gamma(2.0, shape=(3,)).shape
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).gamma(2.0, shape=(3,)).shape
         (3,)
         """
         _positive("gamma", alpha=alpha, scale=scale)
@@ -293,7 +298,8 @@ class Distributions(Stream):
     ) -> NDArray:
         """Beta distributed: density x^(a-1) (1-x)^(b-1), normalised; X / (X + Y) of two gamma variates.
 
-        >>> 0 <= Distributions(0).beta(0.5, 0.5).item() <= 1
+        >>> import treadle.ndarray as nd
+        >>> 0 <= nd.random.Generator(0).beta(0.5, 0.5).item() <= 1
         True
         """
         _positive("beta", a=a, b=b)
@@ -317,7 +323,8 @@ class Distributions(Stream):
 
         Source: C. Robert, "Simulation of truncated normal variables" (1995).
 
-        >>> 3 <= Distributions(0).truncated_normal(low=3.0, high=math.inf).item() < 9
+        >>> import treadle.ndarray as nd
+        >>> 3 <= nd.random.Generator(0).truncated_normal(low=3.0, high=nd.inf).item() < 9
         True
         """
         _positive("truncated_normal", std=std)
@@ -337,7 +344,8 @@ class Distributions(Stream):
 
         Drawn from a table of the probabilities (alias method), made once for a rate.
 
-        >>> Distributions(0).poisson(0.0).item()
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).poisson(0.0).item()
         0
         """
         if not 0.0 <= rate <= 1e9:
@@ -351,7 +359,8 @@ class Distributions(Stream):
 
         Raises ValueError unless 0 <= p <= 1 and 0 <= trials < 2**31. Drawn from a table as :meth:`poisson`.
 
-        >>> Distributions(0).binomial(5, 1.0).item()
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).binomial(5, 1.0).item()
         5
         """
         trials = operator.index(trials)
@@ -364,7 +373,8 @@ class Distributions(Stream):
     def geometric(self, p: float, shape: Shape = (), *, device: DeviceLike | None = None) -> NDArray:
         """int64, at which trial the first success comes, from 1 on. Raises ValueError unless 1e-15 <= p <= 1.
 
-        >>> Distributions(0).geometric(1.0).item()
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).geometric(1.0).item()
         1
         """
         if not 1e-15 <= p <= 1.0:

@@ -19,15 +19,18 @@ _ACCEPTS = {
 def _docstring(row: Op) -> str:
     call, _, value = row.example.partition(" -> ")
     operands = (
-        "x is an array or what asarray takes"
+        "``x`` is an array or what asarray takes"
         if row.family is Family.UNARY
-        else "x and y broadcast and meet in one dtype; one of them may be a Python scalar, which never widens the other"
+        else "``x`` and ``y`` are arrays or what asarray takes; they broadcast and meet in one dtype. "
+        "One of them may be a Python\nscalar, which never widens the other"
     )
+    shape = "the shape of x" if row.family is Family.UNARY else "the broadcast shape"
     result = "bool" if row.result is Result.BOOL else "the operands' dtype"
     return (
-        f"{row.summary}\n\n{operands[0].upper()}{operands[1:]}; {_ACCEPTS[row.accepts]}. The result has {result}. "
-        "With ``out`` it is written there\n(same shape and device) and returned.\n\n"
-        "Raises ShapeError, DTypeError, DeviceError, BufferReadOnlyError.\n\n"
+        f"{row.summary}\n\n{operands}.\nDefined on {_ACCEPTS[row.accepts]}.\n"
+        f"The result has {shape} and {'dtype ' * (result == 'bool')}{result}. "
+        "With ``out``, an array of that shape on the same device,\nit is written there and returned.\n\n"
+        "Raises ShapeError, DTypeError, DeviceError, BufferReadOnlyError; OverflowError for a scalar out of range.\n\n"
         f">>> import treadle.ndarray as nd\n>>> nd.{call}.tolist()\n{value}\n"
     )
 

@@ -30,7 +30,8 @@ class Generator(Distributions):
     def spawn(self, count: int) -> "list[Generator]":
         """Generators for as many workers, with seeds drawn from this stream, which moves on.
 
-        >>> [len({each.seed for each in Generator(0).spawn(3)})]
+        >>> import treadle.ndarray as nd
+        >>> [len({each.seed for each in nd.random.Generator(0).spawn(3)})]
         [3]
         """
         return [Generator(seed) for seed in self.bits((count,), device="cpu").tolist()]
@@ -40,7 +41,8 @@ class Generator(Distributions):
 
         Raises ValueError unless 0 <= count < 2**24, the number of such stretches in the stream.
 
-        >>> Generator(7).jump().state()
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(7).jump().state()
         {'seed': 7, 'counter': 1099511627776}
         """
         if not 0 <= count < 1 << 24:

@@ -35,17 +35,36 @@ class Stream:
         self.manual_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Self:
-        """Start the stream of a seed, any int; equal modulo 2**64 is equal."""
+        """Start the stream of a seed, any int; equal modulo 2**64 is equal.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(1).manual_seed(5).state()
+        {'seed': 5, 'counter': 0}
+        """
         self.seed = operator.index(seed) & _MASK
         self.counter = 0
         return self
 
     def state(self) -> dict[str, int]:
-        """Where the stream stands, for :meth:`set_state`."""
+        """Where the stream stands, for :meth:`set_state`.
+
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(5).state()
+        {'seed': 5, 'counter': 0}
+        """
         return {"seed": self.seed, "counter": self.counter}
 
     def set_state(self, state: dict[str, int]) -> None:
-        """Go on where a stream stood."""
+        """Go on where a stream stood, as :meth:`state` told it.
+
+        >>> import treadle.ndarray as nd
+        >>> generator = nd.random.Generator(5)
+        >>> before = generator.state()
+        >>> first = generator.bits((3,))
+        >>> generator.set_state(before)
+        >>> nd.all(generator.bits((3,)) == first).item()
+        True
+        """
         self.seed, self.counter = operator.index(state["seed"]) & _MASK, operator.index(state["counter"]) & _MASK
 
     def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
@@ -61,7 +80,8 @@ class Stream:
     def bits(self, shape: Shape = (), *, dtype: DTypeLike = "uint64", device: DeviceLike | None = None) -> NDArray:
         """Raw bits, uint32 or uint64.
 
-        >>> Stream(0).bits((2,)).dtype.name
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).bits((2,)).dtype.name
         'uint64'
         """
         out = empty(shape, dtype=dtype, device=device)
@@ -80,7 +100,8 @@ class Stream:
     ) -> NDArray:
         """Evenly distributed in [low, high), float32 or float64; rounding to the dtype can give high itself.
 
-        >>> 0 <= Stream(0).uniform().item() < 1
+        >>> import treadle.ndarray as nd
+        >>> 0 <= nd.random.Generator(0).uniform().item() < 1
         True
         """
         out = floating(shape, dtype, device, "uniform")
@@ -97,7 +118,8 @@ class Stream:
     ) -> NDArray:
         """Normally distributed, float32 or float64. Raises ValueError for a negative ``std``.
 
-        >>> Stream(0).normal(shape=(2, 3)).shape
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).normal(shape=(2, 3)).shape
         (2, 3)
         """
         if std < 0:
@@ -115,7 +137,8 @@ class Stream:
     ) -> NDArray:
         """Evenly distributed integers in [low, high), or in [0, low) when only one bound is given.
 
-        >>> Stream(0).integers(3, 4).item()
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).integers(3, 4).item()
         3
         """
         low, high = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
@@ -132,7 +155,8 @@ class Stream:
     def bernoulli(self, p: float, shape: Shape = (), *, device: DeviceLike | None = None) -> NDArray:
         """bool, True with probability p. Raises ValueError unless 0 <= p <= 1.
 
-        >>> Stream(0).bernoulli(1.0).item()
+        >>> import treadle.ndarray as nd
+        >>> nd.random.Generator(0).bernoulli(1.0).item()
         True
         """
         if not 0 <= p <= 1:
@@ -142,7 +166,8 @@ class Stream:
     def permutation(self, x: int | NDArray, *, device: DeviceLike | None = None) -> NDArray:
         """The integers below x in random order, or the rows of an array x in random order (a copy).
 
-        >>> sorted(Stream(0).permutation(3).tolist())
+        >>> import treadle.ndarray as nd
+        >>> sorted(nd.random.Generator(0).permutation(3).tolist())
         [0, 1, 2]
         """
         if isinstance(x, NDArray):
