@@ -2,7 +2,7 @@
 
 import os
 
-from treadle.ndarray import _matmul, _runtime
+from treadle.ndarray import _runtime, _threads
 from treadle.ndarray.devices import default_device, device_types
 from treadle.ndarray.errors import BackendError
 
@@ -51,7 +51,7 @@ def get_num_threads() -> int:
     >>> nd.get_num_threads() >= 1
     True
     """
-    count: int = _matmul.get_num_threads()
+    count: int = _threads.get_num_threads()
     return count
 
 
@@ -62,7 +62,7 @@ def set_num_threads(count: int) -> None:
     """
     if count < 1:
         raise ValueError(f"set_num_threads: {count} threads; at least 1 is needed")
-    _matmul.set_num_threads(count)
+    _threads.set_num_threads(count)
 
 
 def get_include() -> str:
