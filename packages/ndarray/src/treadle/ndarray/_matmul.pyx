@@ -288,7 +288,8 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
         return _multiply(p)
     work = <double>p.m * p.n * p.k
     batch.run = 1 if work >= BATCH_WORK else <int64_t>(BATCH_WORK / (work + 64)) + 1
-    run(ceil_div(batch.size, batch.run), _batch_block, &batch, work < PARALLEL_WORK and work * batch.size >= PARALLEL_WORK)
+    run(ceil_div(batch.size, batch.run), _batch_block, &batch,
+        work < PARALLEL_WORK and work * batch.size >= PARALLEL_WORK)
     return -1 if batch.failed else 0
 
 

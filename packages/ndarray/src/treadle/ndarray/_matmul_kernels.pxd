@@ -1,4 +1,4 @@
-"""The C side of the matrix product; kernels/matmul_kernels.h, matmul_workspace.h and window_loops.h say what is what."""
+"""The C side of matrix product and convolution; kernels/matmul_kernels.h and matmul_workspace.h say what is what."""
 
 from libc.stdint cimport int32_t, int64_t
 

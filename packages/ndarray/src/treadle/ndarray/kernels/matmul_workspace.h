@@ -1,4 +1,4 @@
-/* Memory for packed operands. A few blocks are kept from call to call, because fresh pages cost more than packing does. */
+/* Memory for packed operands. A few blocks are kept from call to call: fresh pages cost more than packing does. */
 #ifndef TREADLE_MATMUL_WORKSPACE_H
 #define TREADLE_MATMUL_WORKSPACE_H
 

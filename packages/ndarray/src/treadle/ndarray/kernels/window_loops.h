@@ -2,7 +2,8 @@
  * Included for each floating type after matmul_tiles.h, whose vectors it uses. */
 
 /* to[p * width + j] = from[offsets[p] + j], for j < columns. */
-static void NAME(pack_at)(int64_t rows, int64_t columns, int64_t width, const char *from, const int64_t *offsets, char *to)
+static void NAME(pack_at)(int64_t rows, int64_t columns, int64_t width, const char *from, const int64_t *offsets,
+                          char *to)
 {
     const int64_t whole = columns / LANES * LANES;
     const MASK_TYPE mask = MASK_OF(columns - whole);
