@@ -20,7 +20,7 @@ from treadle.ndarray._threads cimport block_body, parallel_for
 cdef enum:
     PACK_STEPS = 16  # rows of b that are packed together
     BLOCK_COLUMNS = 768  # columns of out that a block spans
-    PANEL_COLUMNS = 8192  # most columns that are packed at once
+    PANEL_BYTES = 512 * 1024  # that are packed at once, or as many as a block spans: they stay in the second cache
 
 cdef const td_matmul_kernels *kernels = td_matmul_select(0)
 
@@ -163,29 +163,36 @@ cdef void _compute_block(void *context, int64_t block) noexcept nogil:
         _block_rows(panel, first, tile_start(m, panel.slivers, sliver + 1) - first, start, end)
 
 
+cdef int64_t _panel_columns(const Product *p, int64_t steps) noexcept nogil:
+    """A multiple of the tile's width, all of one panel's or BLOCK_COLUMNS at least."""
+    cdef int64_t width = p.tiles.columns
+    cdef int64_t fitting = PANEL_BYTES // (steps * p.itemsize)
+    fitting = BLOCK_COLUMNS if fitting < BLOCK_COLUMNS else fitting // width * width
+    return smaller(fitting, ceil_div(p.n, width) * width)
+
+
 cdef int multiply_blocked(const Product *p, bint parallel) noexcept nogil:
     """out (+)= a @ b for m, n, k > 0; out's columns are dense. Returns -1 when there is no memory."""
     cdef Panel panel
     cdef int64_t width = p.tiles.columns
-    cdef int64_t widest = ceil_div(smaller(p.n, PANEL_COLUMNS), width) * width
-    cdef int64_t panels = ceil_div(p.k * p.itemsize, STEP_BYTES)
-    cdef int64_t steps = ceil_div(p.k, panels)
-    cdef int64_t j_panel, k_panel, pack_blocks
+    cdef int64_t steps = ceil_div(p.k, ceil_div(p.k * p.itemsize, STEP_BYTES))
+    cdef int64_t widest = _panel_columns(p, steps)
+    cdef int64_t pack_blocks
     panel.product, panel.packed = p, td_workspace_acquire(widest * steps * p.itemsize)
     if panel.packed == NULL:
         return -1
     panel.slivers = ceil_div(p.m, p.tiles.rows)
     panel.row_blocks = row_block_count(panel.slivers)
-    for j_panel in range(ceil_div(p.n, PANEL_COLUMNS)):
-        panel.j_start = j_panel * PANEL_COLUMNS
-        panel.columns = smaller(p.n - panel.j_start, PANEL_COLUMNS)
-        for k_panel in range(panels):
-            panel.k_start = k_panel * steps
+    panel.j_start = 0
+    while panel.j_start < p.n:
+        panel.columns = smaller(p.n - panel.j_start, widest)
+        panel.k_start = 0
+        while panel.k_start < p.k:
             panel.steps = smaller(p.k - panel.k_start, steps)
-            if panel.steps <= 0:
-                break
             pack_blocks = ceil_div(panel.columns, width) if _packs_slivers(p) else ceil_div(panel.steps, PACK_STEPS)
             run(pack_blocks, _pack_block, &panel, parallel)
             run(panel.row_blocks * ceil_div(panel.columns, BLOCK_COLUMNS), _compute_block, &panel, parallel)
+            panel.k_start += steps
+        panel.j_start += widest
     td_workspace_release(panel.packed)
     return 0
