@@ -52,6 +52,10 @@ cdef struct Convolution:
     Windows windows
     const char *operand  # the weight, or the gradient of the result
     char *out
+    bint spreads  # out's elements lie apart
+    int64_t out_batch  # strides
+    int64_t out_channel
+    int64_t out_strides[3]
     int64_t unit_run
     int failed
 
@@ -164,17 +168,38 @@ cdef void _sum_rows(const Convolution *c, const Windows *w, const char *weight, 
             out += w.lengths[1] * row
 
 
+cdef void _spread(const Convolution *c, const char *found, char *out) noexcept nogil:
+    """One unit's results to where they belong."""
+    cdef int64_t channel, i, j, k
+    cdef char *row
+    for channel in range(c.outputs):
+        for i in range(c.places[0]):
+            for j in range(c.places[1]):
+                row = out + channel * c.out_channel + i * c.out_strides[0] + j * c.out_strides[1]
+                for k in range(c.places[2]):
+                    if c.itemsize == 4:
+                        (<uint32_t *>(row + k * c.out_strides[2]))[0] = (<const uint32_t *>found)[k]
+                    else:
+                        (<uint64_t *>(row + k * c.out_strides[2]))[0] = (<const uint64_t *>found)[k]
+                found += c.places[2] * c.itemsize
+
+
 cdef int _convolve_unit(const Convolution *c, int64_t number, bint parallel) noexcept nogil:
     cdef int64_t image = number // c.groups
     cdef int64_t group = number % c.groups
     cdef int64_t k = c.channels * c.taps
     cdef char *planes = acquire_memory(c.channels * c.plane) if c.copies else NULL
     cdef const char *weight = c.operand + group * c.outputs * k * c.itemsize
-    cdef char *out = c.out + number * c.outputs * c.count * c.itemsize
+    cdef char *target = c.out + image * c.out_batch + group * c.outputs * c.out_channel
+    cdef char *out = acquire_memory(c.outputs * c.count * c.itemsize) if c.spreads else target
     cdef Windows windows
     cdef Product p
     cdef int status = 0
-    if c.copies and planes == NULL:
+    if (c.copies and planes == NULL) or out == NULL:
+        if planes != NULL:
+            release_memory(planes)
+        if c.spreads and out != NULL:
+            release_memory(out)
         return -1
     _show_windows(c, image, group, planes, parallel, &windows)
     if c.outputs <= DIRECT_OUTPUTS:
@@ -186,6 +211,9 @@ cdef int _convolve_unit(const Convolution *c, int64_t number, bint parallel) noe
         p.out.data, p.out.row, p.out.column = out, c.count * c.itemsize, c.itemsize
         p.a_windows, p.b_windows, p.accumulate = NULL, &windows, False
         status = multiply_blocked(&p, parallel)
+    if c.spreads:
+        _spread(c, out, target)
+        release_memory(out)
     if planes != NULL:
         release_memory(planes)
     return status
@@ -275,7 +303,7 @@ cdef void _differentiate(Convolution *c) noexcept nogil:
 # --- from arrays ------------------------------------------------------------------------------------------------------
 cdef int _run(Strided x, Strided operand, Strided out, tuple outputs_groups, object geometry, tuple places,
               bint differentiate) except -1:
-    """Arrays of one floating dtype, all but x dense, none empty; at most three spatial axes."""
+    """Arrays of one floating dtype, all dense but x and a convolution's out, none empty; at most three spatial axes."""
     cdef Convolution c
     cdef int64_t after[3]
     cdef int lead = 5 - x.view.ndim
@@ -287,16 +315,19 @@ cdef int _run(Strided x, Strided operand, Strided out, tuple outputs_groups, obj
     c.channels = x.view.shape[1] // c.groups
     c.x, c.x_batch, c.x_channel = x.view.data, x.view.strides[0], x.view.strides[1]
     c.operand, c.out = operand.view.data, out.view.data
+    c.spreads = not out.dense
+    c.out_batch, c.out_channel = out.view.strides[0], out.view.strides[1]
     c.taps, c.count = 1, 1
     for axis in range(3):
         spatial = axis - lead
         c.lengths[axis] = c.kernel[axis] = c.stride[axis] = c.dilation[axis] = c.places[axis] = 1
-        c.before[axis] = after[axis] = c.x_strides[axis] = 0
+        c.before[axis] = after[axis] = c.x_strides[axis] = c.out_strides[axis] = 0
         if spatial >= 0:
             c.lengths[axis], c.x_strides[axis] = x.view.shape[2 + spatial], x.view.strides[2 + spatial]
             c.kernel[axis], c.stride[axis] = geometry.kernel[spatial], geometry.stride[spatial]
             c.dilation[axis], c.places[axis] = geometry.dilation[spatial], places[spatial]
             c.before[axis], after[axis] = geometry.padding[spatial]
+            c.out_strides[axis] = out.view.strides[2 + spatial] if not differentiate else 0
         c.taps *= c.kernel[axis]
         c.count *= c.places[axis]
     rows = acquire_memory(c.channels * c.taps * <int64_t>sizeof(int64_t))

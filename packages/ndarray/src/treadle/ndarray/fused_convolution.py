@@ -25,10 +25,18 @@ def serves(x: NDArray, weight_shape: tuple[int, ...]) -> bool:
     )  # fmt: skip
 
 
-def convolve(x: NDArray, weight: NDArray, geometry: Geometry, places: tuple[int, ...], groups: int) -> NDArray:
-    """The convolution of x with weight, both of one dtype."""
+def convolve(
+    x: NDArray,
+    weight: NDArray,
+    geometry: Geometry,
+    places: tuple[int, ...],
+    groups: int,
+    out: NDArray | None = None,
+) -> NDArray:
+    """The convolution of x with weight, both of one dtype, perhaps into a view."""
     outputs = weight.shape[0]
-    out = empty((x.shape[0], outputs, *places), dtype=x.dtype)
+    if out is None:
+        out = empty((x.shape[0], outputs, *places), dtype=x.dtype)
     weight = weight if weight.is_contiguous else weight.copy()
     if out.size:
         _convolution.convolve(x, weight, out, outputs // groups, groups, geometry, places)
@@ -56,14 +64,16 @@ def differentiate_input(
     outputs, channels = weight.shape[0] // groups, weight.shape[1]
     turned = weight.reshape(groups, outputs, channels, *geometry.kernel).swapaxes(1, 2)
     turned = turned.reshape(groups * channels, outputs, *geometry.kernel)
-    if all(each == 1 for each in geometry.stride):
-        found = _of_remainders(gradient, turned, (0,) * len(geometry.stride), shape, geometry, groups)
-        return zeros(shape, dtype=gradient.dtype) if found is None else found[1]
-    out = zeros(shape, dtype=gradient.dtype)
-    for remainders in itertools.product(*(range(each) for each in geometry.stride)):
-        found = _of_remainders(gradient, turned, remainders, shape, geometry, groups)
-        if found is not None:
-            out[found[0]] = found[1]
+    parts = [
+        [_part(rest, axis, geometry, shape[2 + axis], gradient.shape[2 + axis]) for rest in range(stride)]
+        for axis, stride in enumerate(geometry.stride)
+    ]
+    complete = all(part is not None for along in parts for part in along)
+    out = (empty if complete else zeros)(shape, dtype=gradient.dtype)
+    for chosen in itertools.product(*parts):
+        met = [each for each in chosen if each is not None]
+        if len(met) == len(chosen):
+            _write_part(gradient, turned, met, groups, out)
     return out
 
 
@@ -78,27 +88,16 @@ class _Part(NamedTuple):
     places: int
 
 
-def _of_remainders(
-    gradient: NDArray,
-    turned: NDArray,
-    remainders: tuple[int, ...],
-    shape: tuple[int, ...],
-    geometry: Geometry,
-    groups: int,
-) -> tuple[tuple[object, ...], NDArray] | None:
-    """The key of these elements of the input, and their gradient; None where it is zero."""
-    parts = [
-        _part(rest, axis, geometry, shape[2 + axis], gradient.shape[2 + axis]) for axis, rest in enumerate(remainders)
-    ]
-    met = [each for each in parts if each is not None]
-    if len(met) < len(parts):
-        return None
-    kernel = turned[(..., *(each.taps for each in met))]
-    ones = (1,) * len(met)
-    inner = Geometry(kernel.shape[2:], ones, tuple(each.padding for each in met), tuple(each.dilation for each in met))
-    source = gradient[(..., *(each.source for each in met))]
-    found = convolve(source, kernel, inner, tuple(each.places for each in met), groups)
-    return (..., *(each.target for each in met)), found
+def _write_part(gradient: NDArray, turned: NDArray, parts: list[_Part], groups: int, out: NDArray) -> None:
+    """The elements of the input that have one remainder along each axis."""
+    kernel = turned[(..., *(each.taps for each in parts))]
+    ones = (1,) * len(parts)
+    inner = Geometry(
+        kernel.shape[2:], ones, tuple(each.padding for each in parts), tuple(each.dilation for each in parts)
+    )
+    source = gradient[(..., *(each.source for each in parts))]
+    target = out[(..., *(each.target for each in parts))]
+    convolve(source, kernel, inner, tuple(each.places for each in parts), groups, target)
 
 
 def _part(rest: int, axis: int, geometry: Geometry, length: int, places: int) -> _Part | None:
