@@ -14,10 +14,11 @@ import treadle.ndarray as nd
 from treadle.ndarray import _matmul, _runtime
 
 CUT_SIZES = [  # (m, k, n) beside the height and width of panels and blocks, for float32 and float64
-    (30, 511, 40),
-    (30, 513, 40),
+    (30, 399, 40),
+    (30, 401, 40),
+    (20, 201, 50),
     (130, 257, 200),
-    (113, 1025, 33),
+    (113, 801, 33),
     (40, 200, 767),
     (40, 200, 769),
     (31, 300, 1600),

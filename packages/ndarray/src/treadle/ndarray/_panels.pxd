@@ -4,7 +4,7 @@ from treadle.ndarray._matmul_kernels cimport td_matmul_kernels, td_matmul_plain,
 from treadle.ndarray._threads cimport block_body
 
 cdef enum:
-    STEP_BYTES = 2048  # of a row of a that a tile takes at once: a panel is at most that high
+    STEP_BYTES = 1600  # of a row of a that a tile takes at once: a panel is at most that high
     ROW_PAD = 64  # bytes between the copied rows of a, so that they do not fall into the same sets of the cache
     BLOCK_SLIVERS = 8  # rows of out that a block spans, in tiles
     SLIVER_BYTES = 32 * STEP_BYTES  # no tile is wider than 128 bytes, 32 floats
