@@ -15,8 +15,9 @@ from libc.string cimport memcpy, memset
 
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
 from treadle.ndarray._panels cimport (
-    Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, run, smaller)
+    Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, smaller)
 from treadle.ndarray._strided cimport Strided
+from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32
 
 cdef enum:
@@ -152,7 +153,7 @@ cdef void _show_windows(const Convolution *c, int64_t image, int64_t group, char
     windows[0] = c.windows
     windows.data = unit.x
     if c.copies:
-        run(c.channels, _fill_plane, &unit, parallel)
+        run_blocks(c.channels, _fill_plane, &unit, parallel)
         windows.data = planes
 
 
@@ -234,7 +235,7 @@ cdef void _convolve(Convolution *c) noexcept nogil:
     cdef bint parallel = work * units >= PARALLEL_WORK
     c.unit_run = <int64_t>(UNIT_WORK / work) + 1
     if units >= MANY_UNITS:
-        run(ceil_div(units, c.unit_run), _convolve_units, c, parallel)
+        run_blocks(ceil_div(units, c.unit_run), _convolve_units, c, parallel)
         return
     for number in range(units):
         if _convolve_unit(c, number, parallel) != 0:
@@ -293,7 +294,7 @@ cdef void _differentiate(Convolution *c) noexcept nogil:
     cdef bint parallel = (<double>c.batch * c.groups * c.outputs * c.count * c.channels * c.taps >= PARALLEL_WORK)
     cdef int64_t group
     if c.groups >= MANY_UNITS:
-        run(c.groups, _differentiate_groups, c, parallel)
+        run_blocks(c.groups, _differentiate_groups, c, parallel)
         return
     for group in range(c.groups):
         if _differentiate_group(c, group, parallel) != 0:

@@ -17,7 +17,8 @@ from libc.string cimport memcpy
 
 from treadle.ndarray._panels cimport (
     ALIGNMENT, SLIVER_BYTES, STEP_BYTES, Operand, Product, acquire_memory, aligned, ceil_div, kernels, multiply_blocked,
-    release_memory, row_block_count, run, select_kernels, smaller, tile_start)
+    release_memory, row_block_count, select_kernels, smaller, tile_start)
+from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32, TD_f64, td_view
 
 cdef enum:
@@ -192,16 +193,16 @@ cdef int _multiply(Product *p) noexcept nogil:
     _lay_out(p)
     streams = parallel or <double>p.n * p.k * p.itemsize >= PARALLEL_BYTES
     if p.tiles == NULL:
-        run(ceil_div(p.m, PLAIN_ROWS), _plain_block, p, parallel)
+        run_blocks(ceil_div(p.m, PLAIN_ROWS), _plain_block, p, parallel)
     elif (p.m <= DOTS_ROWS and p.b.row == p.itemsize and (p.b.column != p.itemsize or p.n == 1)
           and p.a.column == p.itemsize):
-        run(ceil_div(p.n, _dots_columns(p)), _dots_block, p, streams)
+        run_blocks(ceil_div(p.n, _dots_columns(p)), _dots_block, p, streams)
     elif p.out.column != p.itemsize:
         return _through_copy(p)
     elif p.m == 1 and p.b.column == p.itemsize and p.n >= 2 * p.tiles.columns:
-        run(ceil_div(p.n, DIRECT_COLUMNS), _combine_block, p, streams)
+        run_blocks(ceil_div(p.n, DIRECT_COLUMNS), _combine_block, p, streams)
     elif _is_direct(p, work):
-        run(_direct_row_blocks(p) * ceil_div(p.n, DIRECT_COLUMNS), _direct_block, p, parallel)
+        run_blocks(_direct_row_blocks(p) * ceil_div(p.n, DIRECT_COLUMNS), _direct_block, p, parallel)
     else:
         return multiply_blocked(p, parallel)
     return 0
@@ -269,6 +270,7 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
     cdef Product *p = &batch.product
     cdef int axis
     cdef double work
+    cdef bint parallel
     p.tiles, p.a_windows, p.b_windows, p.accumulate = NULL, NULL, NULL, False
     if out.dtype == TD_f32:
         p.tiles = &kernels.f32
@@ -288,8 +290,8 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
         return _multiply(p)
     work = <double>p.m * p.n * p.k
     batch.run = 1 if work >= BATCH_WORK else <int64_t>(BATCH_WORK / (work + 64)) + 1
-    run(ceil_div(batch.size, batch.run), _batch_block, &batch,
-        work < PARALLEL_WORK and work * batch.size >= PARALLEL_WORK)
+    parallel = work < PARALLEL_WORK and work * batch.size >= PARALLEL_WORK  # a larger product has threads of its own
+    run_blocks(ceil_div(batch.size, batch.run), _batch_block, &batch, parallel)
     return -1 if batch.failed else 0
 
 

@@ -1,7 +1,6 @@
 from libc.stdint cimport int64_t, uintptr_t
 
 from treadle.ndarray._matmul_kernels cimport td_matmul_kernels, td_matmul_plain, td_matmul_tiles
-from treadle.ndarray._threads cimport block_body
 
 cdef enum:
     STEP_BYTES = 1600  # of a row of a that a tile takes at once: a panel is at most that high
@@ -41,7 +40,6 @@ cdef struct Product:
 cdef const td_matmul_kernels *kernels
 
 cdef void select_kernels(int isa)
-cdef void run(int64_t blocks, block_body body, void *context, bint parallel) noexcept nogil
 cdef char *acquire_memory(int64_t nbytes) noexcept nogil
 cdef void release_memory(char *memory) noexcept nogil
 cdef int64_t window_place(const Windows *windows, int64_t index, int64_t *left) noexcept nogil

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from treadle.ndarray._matmul_kernels cimport td_matmul_select, td_workspace_acquire, td_workspace_release
-from treadle.ndarray._threads cimport block_body, parallel_for
+from treadle.ndarray._threads cimport run_blocks
 
 cdef enum:
     PACK_STEPS = 16  # rows of b that are packed together
@@ -28,15 +28,6 @@ cdef const td_matmul_kernels *kernels = td_matmul_select(0)
 cdef void select_kernels(int isa):
     global kernels
     kernels = td_matmul_select(isa)
-
-
-cdef void run(int64_t blocks, block_body body, void *context, bint parallel) noexcept nogil:
-    cdef int64_t block
-    if parallel:
-        parallel_for(blocks, body, context)
-    else:
-        for block in range(blocks):
-            body(context, block)
 
 
 cdef char *acquire_memory(int64_t nbytes) noexcept nogil:
@@ -190,8 +181,8 @@ cdef int multiply_blocked(const Product *p, bint parallel) noexcept nogil:
         while panel.k_start < p.k:
             panel.steps = smaller(p.k - panel.k_start, steps)
             pack_blocks = ceil_div(panel.columns, width) if _packs_slivers(p) else ceil_div(panel.steps, PACK_STEPS)
-            run(pack_blocks, _pack_block, &panel, parallel)
-            run(panel.row_blocks * ceil_div(panel.columns, BLOCK_COLUMNS), _compute_block, &panel, parallel)
+            run_blocks(pack_blocks, _pack_block, &panel, parallel)
+            run_blocks(panel.row_blocks * ceil_div(panel.columns, BLOCK_COLUMNS), _compute_block, &panel, parallel)
             panel.k_start += steps
         panel.j_start += widest
     td_workspace_release(panel.packed)

@@ -45,7 +45,7 @@ def isa() -> str:
 
 
 def get_num_threads() -> int:
-    """How many threads large matrix products use; everything else runs on one.
+    """How many threads large arrays use, in every family of ops.
 
     >>> import treadle.ndarray as nd
     >>> nd.get_num_threads() >= 1
@@ -56,7 +56,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads large matrix products use; results do not depend on it.
+    """Set how many threads large arrays use; results do not depend on it.
 
     At import ``TREADLE_NUM_THREADS`` sets it.
     """
