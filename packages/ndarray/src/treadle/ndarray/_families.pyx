@@ -187,14 +187,40 @@ cdef object _matmul_misfit(Strided x, Strided y, str why):
     return ShapeError(f"matmul: shapes {x.shape_tuple()} and {y.shape_tuple()}: {why}")
 
 
+cdef Strided _as_matrix(Strided x, int axis):
+    """A vector as a row (axis 0) or a column (axis 1)."""
+    cdef Strided out = x.alias()
+    out.view.ndim = 2
+    out.view.shape[1 - axis], out.view.strides[1 - axis] = x.view.shape[0], x.view.strides[0]
+    out.view.shape[axis], out.view.strides[axis] = 1, x.dtype.itemsize
+    return out
+
+
+cdef Strided _matmul_vectors(Strided x, Strided y):
+    """One operand at least is a vector, whose axis is gone from the result."""
+    cdef bint row = x.view.ndim == 1
+    cdef bint column = y.view.ndim == 1
+    cdef Strided out
+    if row and column and x.view.shape[0] != y.view.shape[0]:
+        raise _matmul_misfit(x, y, "the inner lengths differ")
+    out = matmul(_as_matrix(x, 0) if row else x, _as_matrix(y, 1) if column else y, None)
+    if row and not column:
+        out.view.shape[out.view.ndim - 2] = out.view.shape[out.view.ndim - 1]
+        out.view.strides[out.view.ndim - 2] = out.view.strides[out.view.ndim - 1]
+    out.view.ndim -= row + column
+    return out
+
+
 cpdef Strided matmul(Strided x, Strided y, Strided given):
-    """Operands of one dtype, each with at least two axes."""
+    """Operands of one dtype, each with at least one axis; with `given`, at least two."""
     cdef td_view shape, batch
     cdef Strided out, target
     cdef int m = x.view.ndim - 2
     cdef int n = y.view.ndim - 1
     cdef int failed
     must_share_device(x, y, "matmul")
+    if m < 0 or n < 1:
+        return _matmul_vectors(x, y)
     if x.view.shape[m + 1] != y.view.shape[n - 1]:
         raise _matmul_misfit(x, y, f"the inner lengths {x.view.shape[m + 1]} and {y.view.shape[n - 1]} differ")
     shape = x.view

@@ -3,6 +3,3 @@ from treadle.ndarray._types cimport td_view
 # (..., m, k) @ (..., k, n) -> (..., m, n) with equal batch shapes and one dtype; any strides, zero ones for a and b.
 # Returns 0, or -1 when there is no memory for packing. Writes every element of out, which overlaps neither operand.
 cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
-
-# isa: a TD_ISA_* of kernels/isa.h. To be called before the first product.
-cdef void select_matmul(int isa)

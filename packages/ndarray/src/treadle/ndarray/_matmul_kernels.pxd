@@ -1,4 +1,4 @@
-"""The C side of the matrix product; kernels/matmul_kernels.h, matmul_workspace.h and threadpool.h say what is what."""
+"""The C side of matrix product and convolution; kernels/matmul_kernels.h and matmul_workspace.h say what is what."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -16,6 +16,12 @@ cdef extern from "kernels/matmul_kernels.h" nogil:
                      int64_t out_column) noexcept nogil
         void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
                         char *out) noexcept nogil
+        void (*pack_at)(int64_t rows, int64_t columns, int64_t width, const char *source, const int64_t *offsets,
+                        char *to) noexcept nogil
+        void (*combine_at)(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b, int64_t b_row,
+                           const int64_t *offsets, char *out, int64_t out_row) noexcept nogil
+        void (*dots_at)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, const char *b,
+                        int64_t b_row, const int64_t *offsets, char *out) noexcept nogil
     ctypedef void (*td_matmul_plain)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row,
                                      int64_t a_step, const char *b, int64_t b_step, int64_t b_column, char *out,
                                      int64_t out_row, int64_t out_column) noexcept nogil
@@ -27,12 +33,5 @@ cdef extern from "kernels/matmul_kernels.h" nogil:
     const td_matmul_kernels *td_matmul_select(int isa)
 
 cdef extern from "kernels/matmul_workspace.h" nogil:
-    ctypedef struct td_workspace:
-        void *data
-    int td_workspace_acquire(td_workspace *workspace, int64_t nbytes)
-    void td_workspace_release(td_workspace *workspace)
-
-cdef extern from "kernels/threadpool.h" nogil:
-    void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil, void *context)
-    void td_set_num_threads(int threads)
-    int td_get_num_threads()
+    char *td_workspace_acquire(int64_t nbytes)
+    void td_workspace_release(char *memory)

@@ -169,7 +169,7 @@ cdef class Operators(Strided):
         if not is_array(other):
             return NotImplemented
         y = <Strided>other
-        if self.view.ndim > 1 and y.view.ndim > 1 and self.view.dtype == y.view.dtype:
+        if self.view.ndim > 0 and y.view.ndim > 0 and self.view.dtype == y.view.dtype:
             return matmul(self, y, None)
         return _matmul_function(self, y)
 

@@ -2,7 +2,8 @@
 
 Layouts are channels first: x (batch, channels, *lengths), weight (outputs, channels / groups, *kernel), result (batch,
 outputs, *places). As everywhere in deep learning this is cross-correlation: the kernel is not flipped. An input is laid
-out as one column a place ("im2col") through a strided view, so that one matrix product does the work.
+out as one column a place ("im2col") through a strided view, so that one matrix product does the work. On the cpu
+floating arrays take the kernel of fused_convolution.py instead.
 
 Source: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning" (2016).
 """
@@ -10,6 +11,7 @@ Source: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learn
 import math
 from collections.abc import Sequence
 
+from treadle.ndarray import fused_convolution
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import result_dtype
 from treadle.ndarray.creation import empty, zeros
@@ -50,18 +52,25 @@ def conv(
     geometry = _geometry("conv", weight.shape, stride, padding, dilation)
     _check("conv", x.shape, weight.shape, groups)
     places = geometry.places(x.shape[2:], "conv")
+    outputs = weight.shape[0]
+    if bias is not None and bias.shape != (outputs,):
+        raise ShapeError(f"conv: a bias of shape {bias.shape} for {outputs} outputs")
+    if fused_convolution.serves(x, weight.shape):
+        out = fused_convolution.convolve(x, weight, geometry, places, groups)
+    else:
+        out = _composed(x, weight, geometry, places, groups)
+    return out if bias is None else out + bias.reshape(outputs, *(1,) * len(places))
+
+
+def _composed(x: NDArray, weight: NDArray, geometry: Geometry, places: tuple[int, ...], groups: int) -> NDArray:
+    """Any device and dtype: the columns are laid out in memory."""
     batch, outputs = x.shape[0], weight.shape[0]
     rows = weight.reshape(groups, outputs // groups, math.prod(weight.shape[1:]))
     products = empty((batch, groups, outputs // groups, math.prod(places)), dtype=x.dtype, device=x.device)
     for part in _parts(batch, x.shape[1] * math.prod(geometry.kernel) * math.prod(places) * x.itemsize):
         columns = _columns(x[part], geometry, groups)
         matmul(rows.view_broadcast((columns.shape[0], *rows.shape)), columns, out=products[part])
-    out = products.reshape(batch, outputs, *places)
-    if bias is None:
-        return out
-    if bias.shape != (outputs,):
-        raise ShapeError(f"conv: a bias of shape {bias.shape} for {outputs} outputs")
-    return out + bias.reshape(outputs, *(1,) * len(places))
+    return products.reshape(batch, outputs, *places)
 
 
 def conv_input_gradient(
@@ -89,6 +98,19 @@ def conv_input_gradient(
     geometry = _geometry(op, weight.shape, stride, padding, dilation)
     shape = tuple(input_shape)
     places = _check_gradient(op, gradient.shape, shape, weight.shape, groups, geometry)
+    if fused_convolution.serves(gradient, weight.shape) and 0 not in shape:
+        return fused_convolution.differentiate_input(gradient, weight, shape, geometry, groups)
+    return _composed_input_gradient(gradient, weight, shape, geometry, places, groups)
+
+
+def _composed_input_gradient(
+    gradient: NDArray,
+    weight: NDArray,
+    shape: tuple[int, ...],
+    geometry: Geometry,
+    places: tuple[int, ...],
+    groups: int,
+) -> NDArray:
     batch, outputs, kernel = shape[0], weight.shape[0], geometry.kernel
     rows = weight.reshape(groups, outputs // groups, math.prod(weight.shape[1:])).mT
     upstream = gradient.reshape(batch, groups, outputs // groups, math.prod(places))
@@ -126,6 +148,19 @@ def conv_weight_gradient(
     shape = tuple(weight_shape)
     geometry = _geometry(op, shape, stride, padding, dilation)
     places = _check_gradient(op, gradient.shape, x.shape, shape, groups, geometry)
+    if fused_convolution.serves(x, shape):
+        return fused_convolution.differentiate_weight(gradient, x, shape, geometry, places, groups)
+    return _composed_weight_gradient(gradient, x, shape, geometry, places, groups)
+
+
+def _composed_weight_gradient(
+    gradient: NDArray,
+    x: NDArray,
+    shape: tuple[int, ...],
+    geometry: Geometry,
+    places: tuple[int, ...],
+    groups: int,
+) -> NDArray:
     outputs, rows, taps = shape[0], shape[0] // groups, math.prod(shape[1:])
     out = zeros((groups, rows, taps), dtype=x.dtype, device=x.device)
     for part in _parts(x.shape[0], x.shape[1] * math.prod(geometry.kernel) * math.prod(places) * x.itemsize):

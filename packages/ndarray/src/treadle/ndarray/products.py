@@ -31,18 +31,11 @@ def matmul(x: NDArray, y: NDArray, /, *, out: NDArray | None = None) -> NDArray:
     if x.dtype is not y.dtype:
         dtype = result_dtype(x.dtype, y.dtype)
         x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
-    if x.ndim > 1 and y.ndim > 1:
-        return _families.matmul(x, y, out)
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"matmul: shapes {x.shape} and {y.shape}: a 0-d operand has no axis to sum; use *")
-    if out is not None:
+    if out is not None and (x.ndim == 1 or y.ndim == 1):
         raise ShapeError("matmul: out needs operands of two dimensions or more")
-    row, column = x.ndim == 1, y.ndim == 1
-    if row and column and x.shape != y.shape:
-        raise ShapeError(f"matmul: shapes {x.shape} and {y.shape}: the inner lengths differ")
-    result = _families.matmul(x.view_expanded(0) if row else x, y.view_expanded(1) if column else y, None)
-    dropped = (-2,) * row + (-1,) * column
-    return result.view_squeezed(dropped)
+    return _families.matmul(x, y, out)
 
 
 def vecdot(x1: NDArray, x2: NDArray, /, *, axis: int = -1) -> NDArray:

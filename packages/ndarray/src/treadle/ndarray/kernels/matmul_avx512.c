@@ -14,7 +14,7 @@
 #define VECTOR_BYTES 64
 #define EACH_ROW_COUNT EACH_TO_14
 #define TILE_ROWS 14
-#define WHOLE_TILES_APART 0 /* masks are free */
+#define WHOLE_TILES_APART 1 /* a masked load occupies one of the two ports that multiply */
 typedef __mmask16 mask_f32;
 typedef __mmask8 mask_f64;
 typedef __m512 vector_f32;

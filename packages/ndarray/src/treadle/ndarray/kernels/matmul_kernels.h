@@ -24,6 +24,13 @@ typedef struct {
     /* out[j] = sum over p < k of a[p] * b[p, j], for j < columns; rows of b and out are dense along j; k > 0. */
     void (*combine)(int64_t columns, int64_t k, const char *a, int64_t a_step, const char *b, int64_t b_step,
                     char *out);
+
+    /* The rows of convolution lie at given offsets; window_loops.h says more. */
+    void (*pack_at)(int64_t rows, int64_t columns, int64_t width, const char *from, const int64_t *offsets, char *to);
+    void (*combine_at)(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b, int64_t b_row,
+                       const int64_t *offsets, char *out, int64_t out_row);
+    void (*dots_at)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, const char *b,
+                    int64_t b_row, const int64_t *offsets, char *out);
 } td_matmul_tiles;
 
 /* out[i, j] (+)= a[i, :] . b[:, j] for any strides, one loop after the other: what integers and bool need. */

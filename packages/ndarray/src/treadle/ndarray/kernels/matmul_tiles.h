@@ -64,18 +64,27 @@ typedef struct {
         } \
     }
 
+/* Steps: the second cache, or the third, is slower than the multiplications where nobody asks ahead. */
+#define FETCH_AHEAD 16
+
 INLINE void NAME(tile_body)(const int rows, const int vectors, const int whole, int64_t columns, int64_t k,
                             const char *a, int64_t a_row, int64_t a_step, const char *b, int64_t b_step, char *out,
                             int64_t out_row, int accumulate)
 {
     const MASK_TYPE mask = MASK_OF(columns - (vectors - 1) * LANES);
     const char *a0 = a, *a3 = a + 3 * a_row, *a6 = a + 6 * a_row, *a9 = a + 9 * a_row, *a12 = a + 12 * a_row;
+    const int64_t ahead = b_step == 2 * VECTOR_BYTES ? FETCH_AHEAD * b_step : 0; /* packed slivers follow each other */
     EACH_TILE_ROW(DECLARE_ROW)
     if (accumulate) {
         EACH_TILE_ROW(FETCH_ROW)
     }
     for (; k > 0; k--) {
         VEC low, high = {0};
+        if (whole) {
+            __builtin_prefetch(b + ahead, 0, 3);
+            if (VECTOR_BYTES == 64)
+                __builtin_prefetch(b + ahead + 64, 0, 3);
+        }
         if (vectors == 2) {
             low = LOAD(b);
             high = whole ? LOAD(b + VECTOR_BYTES) : LOAD_PART(b + VECTOR_BYTES, mask);
@@ -215,7 +224,29 @@ INLINE T NAME(sum_lanes)(VEC x)
     return lanes[0];
 }
 
-/* `count` columns at once, each with two accumulators, so that the additions do not wait for each other. */
+INLINE void NAME(fold_lanes)(VEC x, NAME(quad) *sum)
+{
+    T lanes[LANES < 4 ? 4 : LANES] = {0};
+    STORE(lanes, x);
+    *sum = QUAD_AT(lanes);
+    for (int lane = 4; lane < LANES; lane += 4)
+        *sum += QUAD_AT(lanes + lane);
+}
+
+/* The sums of four vectors' lanes. */
+INLINE void NAME(sum_four)(VEC x0, VEC x1, VEC x2, VEC x3, NAME(quad) *sums)
+{
+    NAME(quad) q0, q1, q2, q3;
+    NAME(fold_lanes)(x0, &q0);
+    NAME(fold_lanes)(x1, &q1);
+    NAME(fold_lanes)(x2, &q2);
+    NAME(fold_lanes)(x3, &q3);
+    const NAME(quad) pairs01 = SHUFFLE(WORD, q0, q1, 0, 4, 2, 6) + SHUFFLE(WORD, q0, q1, 1, 5, 3, 7);
+    const NAME(quad) pairs23 = SHUFFLE(WORD, q2, q3, 0, 4, 2, 6) + SHUFFLE(WORD, q2, q3, 1, 5, 3, 7);
+    *sums = SHUFFLE(WORD, pairs01, pairs23, 0, 1, 4, 5) + SHUFFLE(WORD, pairs01, pairs23, 2, 3, 6, 7);
+}
+
+/* `count` (4 or 1) columns at once, each with two accumulators, so that the additions do not wait for each other. */
 INLINE void NAME(dots_body)(const int count, int64_t k, const char *a, const char *b, int64_t b_column, char *out,
                             int64_t out_column)
 {
@@ -241,13 +272,16 @@ INLINE void NAME(dots_body)(const int count, int64_t k, const char *a, const cha
         s##n = FMA(x, LOAD_PART(b##n + at, mask), s##n);
         DOT_PART(0) DOT_PART(1) DOT_PART(2) DOT_PART(3)
     }
-#define DOT_END(n) \
-    if (count > n) \
-        *(T *)(out + n * out_column) = NAME(sum_lanes)(s##n + t##n);
-    DOT_END(0) DOT_END(1) DOT_END(2) DOT_END(3)
+    if (count == 4) {
+        NAME(quad) sums;
+        NAME(sum_four)(s0 + t0, s1 + t1, s2 + t2, s3 + t3, &sums);
+        for (int n = 0; n < 4; n++)
+            *(T *)(out + n * out_column) = sums[n];
+    } else {
+        *(T *)out = NAME(sum_lanes)(s0 + t0);
+    }
 #undef DOT_PAIR
 #undef DOT_PART
-#undef DOT_END
 }
 
 static void NAME(dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,

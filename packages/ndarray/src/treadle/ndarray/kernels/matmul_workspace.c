@@ -8,36 +8,46 @@
 #define HUGE_PAGE ((int64_t)2 << 20)
 #define HUGE_FROM ((int64_t)128 << 10) /* packed slivers are walked again and again: address translation counts */
 #define KEEP_AT_MOST ((int64_t)32 << 20)
+#define SHELVES 4 /* blocks that are kept: some threads, or one that needs several */
 
 /* A block begins with its size, so that one atomic pointer is all there is to exchange. */
-static _Atomic(int64_t *) kept;
+static _Atomic(int64_t *) kept[SHELVES];
 
-int td_workspace_acquire(td_workspace *workspace, int64_t nbytes)
+static int64_t *fresh(int64_t nbytes)
 {
-    int64_t *block = atomic_exchange(&kept, NULL);
-    if (block == NULL || *block < nbytes) {
-        const int64_t alignment = nbytes >= HUGE_FROM ? HUGE_PAGE : ALIGNMENT;
-        free(block);
-        if (nbytes > INT64_MAX - ALIGNMENT - alignment)
-            return -1;
-        const int64_t total = (nbytes + ALIGNMENT + alignment - 1) / alignment * alignment;
-        block = aligned_alloc((size_t)alignment, (size_t)total);
-        if (block == NULL)
-            return -1;
+    const int64_t alignment = nbytes >= HUGE_FROM ? HUGE_PAGE : ALIGNMENT;
+    if (nbytes > INT64_MAX - ALIGNMENT - alignment)
+        return NULL;
+    const int64_t total = (nbytes + ALIGNMENT + alignment - 1) / alignment * alignment;
+    int64_t *block = aligned_alloc((size_t)alignment, (size_t)total);
+    if (block == NULL)
+        return NULL;
 #if defined(MADV_HUGEPAGE)
-        if (alignment == HUGE_PAGE)
-            madvise(block, (size_t)total, MADV_HUGEPAGE);
+    if (alignment == HUGE_PAGE)
+        madvise(block, (size_t)total, MADV_HUGEPAGE);
 #endif
-        *block = total - ALIGNMENT;
-    }
-    workspace->data = (char *)block + ALIGNMENT;
-    workspace->nbytes = *block;
-    return 0;
+    *block = total - ALIGNMENT;
+    return block;
 }
 
-void td_workspace_release(td_workspace *workspace)
+char *td_workspace_acquire(int64_t nbytes)
 {
-    int64_t *block = (int64_t *)((char *)workspace->data - ALIGNMENT);
-    free(*block <= KEEP_AT_MOST ? atomic_exchange(&kept, block) : block);
-    workspace->data = NULL;
+    for (int shelf = 0; shelf < SHELVES; shelf++) {
+        int64_t *block = atomic_exchange(&kept[shelf], NULL);
+        if (block != NULL && *block >= nbytes)
+            return (char *)block + ALIGNMENT;
+        free(block);
+        if (block != NULL)
+            break; /* the new one takes its place */
+    }
+    int64_t *block = fresh(nbytes);
+    return block == NULL ? NULL : (char *)block + ALIGNMENT;
+}
+
+void td_workspace_release(char *memory)
+{
+    int64_t *block = (int64_t *)(memory - ALIGNMENT);
+    for (int shelf = 0; shelf < SHELVES && block != NULL && *block <= KEEP_AT_MOST; shelf++)
+        block = atomic_exchange(&kept[shelf], block);
+    free(block);
 }
