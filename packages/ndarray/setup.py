@@ -16,7 +16,7 @@ PACKAGE = Path("src/treadle/ndarray")
 DEBUG = bool(os.environ.get("TREADLE_DEBUG"))
 C_SOURCES = {
     "_memory": ["allocator"],
-    "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512"],
+    "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512", "tiles"],
     "_matmul": [
         "isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace", "threadpool",
     ],
