@@ -22,7 +22,7 @@ cdef extern from "kernels/tiles.h" nogil:
     void td_stream_fence()
 
 cdef enum:
-    TILE_BYTES = 8192  # of an operand: two or three of them fit the first cache
+    TILE_BYTES = 16384  # of an operand: two or three of them fit the first cache
     TILE_LINE = 256  # bytes of a row of the operand that lies across
     STAGE_BYTES = 4096
     STREAM_FROM = 16 << 20  # bytes of an output that goes past the caches
@@ -154,7 +154,7 @@ cdef void _cut_tiles(Job *job, int crossing, const td_view **views) noexcept nog
         job.itemsizes[operand] = 0
         if operand < walk.operands - 1 and 0 < stride < absolute(walk.strides[operand][run]):
             job.itemsizes[operand] = td_item_sizes[views[operand].dtype]
-    job.tile_rows = min(walk.shape[run - 1], max(<int64_t>16, min(<int64_t>512, TILE_LINE // widest)))
+    job.tile_rows = min(walk.shape[run - 1], max(<int64_t>16, min(<int64_t>128, TILE_LINE // widest)))
     job.tile_columns = min(walk.shape[run], TILE_BYTES // (job.tile_rows * widest))
     job.row_tiles = (walk.shape[run - 1] + job.tile_rows - 1) // job.tile_rows
     job.column_tiles = (walk.shape[run] + job.tile_columns - 1) // job.tile_columns
