@@ -17,16 +17,15 @@ DEBUG = bool(os.environ.get("TREADLE_DEBUG"))
 C_SOURCES = {
     "_memory": ["allocator"],
     "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512", "tiles"],
-    "_matmul": [
-        "isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace", "threadpool",
-    ],
+    "_matmul": ["isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace"],
     "_runtime": ["isa"],
+    "_threads": ["threadpool"],
     "_sorting": ["sort"],
 }  # fmt: skip
 MODULES = (
-    "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",
-    "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime", "_dlpack", "_windows",
-    "_sorting",
+    "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_matmul",
+    "_indexing", "_random", "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime",
+    "_dlpack", "_windows", "_sorting",
 )  # fmt: skip
 
 

@@ -23,7 +23,10 @@ cdef extern from "kernels/slots.h" nogil:
         void (*merge)(int64_t n, const char *source, char *acc) noexcept nogil
         void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so) noexcept nogil
         void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
-    ctypedef int64_t (*td_arg_loop)(int64_t n, const char *x, int64_t sx) noexcept nogil
+    ctypedef struct td_arg_reduction:
+        int64_t (*row)(int64_t n, const char *x, int64_t sx) noexcept nogil
+        void (*column)(int64_t n, const char *x, int64_t sx, char *best) noexcept nogil
+        void (*merge)(int64_t n, const char *x, int64_t block, char *best, int64_t *blocks) noexcept nogil
     ctypedef struct td_adam_settings:
         double lr, beta1, beta2, eps, weight_decay, decoupled, correction1, correction2, sign
     ctypedef struct td_sgd_settings:
@@ -38,8 +41,8 @@ cdef extern from "kernels/slots.h" nogil:
         td_ternary_loop ternary[1][15]
         td_unary_loop cast[15][15]
         td_reduction reduce[1][15]
-        td_arg_loop arg_max[15]
-        td_arg_loop arg_min[15]
+        td_arg_reduction arg_max[15]
+        td_arg_reduction arg_min[15]
         td_adam_loop adam[15]
         td_sgd_loop sgd[15]
         void (*random_words)(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words) noexcept nogil

@@ -9,16 +9,17 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from treadle.ndarray._elementwise cimport (
-    TD_BINARY_add, arange_view, slots, td_arg_loop, td_reduction,
+    TD_BINARY_add, arange_view, slots, td_arg_reduction, td_reduction,
 )
 from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, nonzero_view, scatter_view
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape
+from treadle.ndarray._lines cimport arg_view, scan_view
 from treadle.ndarray._matmul cimport matmul as matmul_view
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copied, copy_into, must_share_device,
 )
 from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw, shuffle
-from treadle.ndarray._reduce cimport arg_view, reduce_view, scan_view
+from treadle.ndarray._reduce cimport reduce_view
 from treadle.ndarray._shapes cimport normal_axis, view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
@@ -139,7 +140,7 @@ def arg_reduce(str op, Strided x not None, axis, bint keepdims):
     """argmax, argmin along one axis, or of all elements in C order."""
     cdef td_view shape
     cdef Strided out
-    cdef td_arg_loop loop
+    cdef const td_arg_reduction *kernel
     cdef int along
     cdef int ndim = x.view.ndim
     if axis is None:
@@ -156,9 +157,14 @@ def arg_reduce(str op, Strided x not None, axis, bint keepdims):
     if out.size and not x.device.is_cpu:
         x.device.backend.arg_reduce(op, x, along, out)
     elif out.size:
-        loop = slots.arg_max[x.view.dtype] if op == "argmax" else slots.arg_min[x.view.dtype]
-        with nogil:
-            arg_view(loop, &x.view, along, &out.view)
+        kernel = &slots.arg_max[x.view.dtype]
+        if op == "argmin":
+            kernel = &slots.arg_min[x.view.dtype]
+        if x.size < KEEP_GIL:
+            arg_view(kernel, &x.view, along, &out.view)
+        else:
+            with nogil:
+                arg_view(kernel, &x.view, along, &out.view)
     if axis is not None:
         return out if keepdims else _without(out, (along,))
     shape.ndim = ndim if keepdims else 0
@@ -178,8 +184,11 @@ def scan(str op, Strided x not None, axis):
         x.device.backend.scan(op, x, along, out)
     elif out.size:
         reduction = &slots.reduce[(<_Rule>_RULES[op]).number][x.view.dtype]
-        with nogil:
+        if x.size < KEEP_GIL:
             scan_view(reduction, &x.view, along, &out.view)
+        else:
+            with nogil:
+                scan_view(reduction, &x.view, along, &out.view)
     return out
 
 

@@ -109,6 +109,32 @@ cdef void locate(const Walk *walk, int axes, int64_t index, char **data, int64_t
             data[operand] += position[axis] * walk.strides[operand][axis]
 
 
+cdef void open_range(const Walk *walk, int64_t start, int64_t stop, Cursor *cursor) noexcept nogil:
+    """A cursor over the steps from start to stop, runs included."""
+    cdef int run = walk.ndim - 1
+    locate(walk, run, start // walk.shape[run], cursor.data, cursor.position)
+    cursor.offset = start % walk.shape[run]
+    cursor.left = stop - start
+
+
+cdef int64_t next_piece(const Walk *walk, Cursor *cursor, int64_t most, char **at) noexcept nogil:
+    """The number of next steps along one run, ``most`` of them at most, and the pointers at the first; 0 at the end."""
+    cdef int run = walk.ndim - 1
+    cdef int operand
+    cdef int64_t count
+    if cursor.left == 0:
+        return 0
+    if cursor.offset == walk.shape[run]:
+        advance(walk, run, cursor.data, cursor.position)
+        cursor.offset = 0
+    count = min(cursor.left, min(most, walk.shape[run] - cursor.offset))
+    for operand in range(walk.operands):
+        at[operand] = cursor.data[operand] + cursor.offset * walk.strides[operand][run]
+    cursor.offset += count
+    cursor.left -= count
+    return count
+
+
 cdef int crossing_axis(const Walk *walk) noexcept nogil:
     """The axis along which an operand lies closer than along the run, with worthwhile tiles of both; -1 if none."""
     cdef int run = walk.ndim - 1

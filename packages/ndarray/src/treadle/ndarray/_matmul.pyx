@@ -21,8 +21,9 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 
 from treadle.ndarray._matmul_kernels cimport (
-    td_get_num_threads, td_matmul_kernels, td_matmul_plain, td_matmul_select, td_matmul_tiles, td_parallel_for,
-    td_set_num_threads, td_workspace, td_workspace_acquire, td_workspace_release)
+    td_matmul_kernels, td_matmul_plain, td_matmul_select, td_matmul_tiles, td_workspace, td_workspace_acquire,
+    td_workspace_release)
+from treadle.ndarray._threads cimport run_blocks as _run
 from treadle.ndarray._types cimport TD_f32, TD_f64, td_view
 
 cdef enum:
@@ -227,16 +228,6 @@ cdef void _compute_block(void *context, int64_t block) noexcept nogil:
         _block_rows(panel, first, height + (sliver < higher), start, end)
 
 
-cdef void _run(int64_t blocks, void (*body)(void *, int64_t) noexcept nogil, void *context,
-               bint parallel) noexcept nogil:
-    cdef int64_t block
-    if parallel:
-        td_parallel_for(blocks, body, context)
-    else:
-        for block in range(blocks):
-            body(context, block)
-
-
 cdef int _blocked(const Product *p, bint parallel) noexcept nogil:
     cdef Panel panel
     cdef td_workspace workspace
@@ -435,13 +426,3 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
 def select(int isa):
     """Choose the micro-kernels of an instruction set (TD_ISA_* of kernels/isa.h), once, before the first product."""
     select_matmul(isa)
-
-
-def get_num_threads():
-    """Threads that large products use, the caller among them."""
-    return td_get_num_threads()
-
-
-def set_num_threads(int count):
-    """Set it; 0 asks for the default."""
-    td_set_num_threads(count)

@@ -31,8 +31,3 @@ cdef extern from "kernels/matmul_workspace.h" nogil:
         void *data
     int td_workspace_acquire(td_workspace *workspace, int64_t nbytes)
     void td_workspace_release(td_workspace *workspace)
-
-cdef extern from "kernels/threadpool.h" nogil:
-    void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil, void *context)
-    void td_set_num_threads(int threads)
-    int td_get_num_threads()

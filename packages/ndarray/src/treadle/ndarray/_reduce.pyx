@@ -1,4 +1,4 @@
-"""Reductions, index reductions and scans on the cpu.
+"""Reductions on the cpu.
 
 A reduction folds the axes where out has length 1 and x has not. Two ways, chosen by where x's shortest stride lies:
 along a reduced axis, each kept element folds whole rows of x into one accumulator; along a kept axis, a chunk of
@@ -128,47 +128,4 @@ cdef void _fold_columns(const td_reduction *reduction, Walk *outer, Walk *inner,
                              outer.strides[1][run])
             at += n
         if not next_run(outer, outer_position):
-            return
-
-
-cdef void arg_view(td_arg_loop loop, const td_view *x, int axis, const td_view *out) noexcept nogil:
-    cdef td_view lines = x[0]
-    cdef Walk walk
-    cdef int64_t position[32]
-    cdef const td_view *views[4]
-    cdef int64_t i
-    cdef int run
-    lines.shape[axis] = 1
-    views[0], views[1] = &lines, out
-    if not plan_walk(&walk, 2, views):
-        return
-    run = walk.ndim - 1
-    memset(position, 0, sizeof(position))
-    while True:
-        for i in range(walk.shape[run]):
-            (<int64_t *>(walk.data[1] + i * walk.strides[1][run]))[0] = loop(
-                x.shape[axis], walk.data[0] + i * walk.strides[0][run], x.strides[axis])
-        if not next_run(&walk, position):
-            return
-
-
-cdef void scan_view(const td_reduction *reduction, const td_view *x, int axis, const td_view *out) noexcept nogil:
-    cdef td_view lines = x[0]
-    cdef td_view out_lines = out[0]
-    cdef Walk walk
-    cdef int64_t position[32]
-    cdef const td_view *views[4]
-    cdef int64_t i
-    cdef int run
-    lines.shape[axis] = out_lines.shape[axis] = 1
-    views[0], views[1] = &lines, &out_lines
-    if x.shape[axis] == 0 or not plan_walk(&walk, 2, views):
-        return
-    run = walk.ndim - 1
-    memset(position, 0, sizeof(position))
-    while True:
-        for i in range(walk.shape[run]):
-            reduction.scan(x.shape[axis], walk.data[0] + i * walk.strides[0][run], x.strides[axis],
-                           walk.data[1] + i * walk.strides[1][run], out.strides[axis])
-        if not next_run(&walk, position):
             return

@@ -2,7 +2,7 @@
 
 import os
 
-from treadle.ndarray import _matmul, _runtime
+from treadle.ndarray import _runtime, _threads
 from treadle.ndarray.devices import default_device, device_types
 from treadle.ndarray.errors import BackendError
 
@@ -45,24 +45,24 @@ def isa() -> str:
 
 
 def get_num_threads() -> int:
-    """How many threads large matrix products use; everything else runs on one.
+    """How many threads large arrays use, in every family of ops.
 
     >>> import treadle.ndarray as nd
     >>> nd.get_num_threads() >= 1
     True
     """
-    count: int = _matmul.get_num_threads()
+    count: int = _threads.get_num_threads()
     return count
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads large matrix products use; results do not depend on it.
+    """Set how many threads large arrays use; results do not depend on it.
 
     At import ``TREADLE_NUM_THREADS`` sets it.
     """
     if count < 1:
         raise ValueError(f"set_num_threads: {count} threads; at least 1 is needed")
-    _matmul.set_num_threads(count)
+    _threads.set_num_threads(count)
 
 
 def get_include() -> str:

@@ -49,7 +49,11 @@ typedef struct {
 } td_reduction;
 
 /* The index of the first largest (argmax) or smallest element; n > 0. */
-typedef int64_t (*td_arg_loop)(int64_t n, const char *x, int64_t sx);
+typedef struct {
+    int64_t (*row)(int64_t n, const char *x, int64_t sx);                   /* of x[0..n) */
+    void (*column)(int64_t n, const char *x, int64_t sx, char *best);       /* best[i] takes x[i] */
+    void (*merge)(int64_t n, const char *x, int64_t block, char *best, int64_t *blocks); /* blocks[i] where x[i] wins */
+} td_arg_reduction;
 
 /* Optimizer updates in place over n dense elements. */
 typedef void (*td_adam_loop)(int64_t n, char *p, const char *g, char *m, char *v, const td_adam_settings *settings);
@@ -61,8 +65,8 @@ typedef struct {
     td_ternary_loop ternary[TD_TERNARY_COUNT][TD_DTYPE_COUNT];
     td_unary_loop cast[TD_DTYPE_COUNT][TD_DTYPE_COUNT]; /* [from][to] */
     td_reduction reduce[TD_REDUCE_COUNT][TD_DTYPE_COUNT];
-    td_arg_loop arg_max[TD_DTYPE_COUNT];
-    td_arg_loop arg_min[TD_DTYPE_COUNT];
+    td_arg_reduction arg_max[TD_DTYPE_COUNT];
+    td_arg_reduction arg_min[TD_DTYPE_COUNT];
     td_adam_loop adam[TD_DTYPE_COUNT];
     td_sgd_loop sgd[TD_DTYPE_COUNT];
     void (*random_words)(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words); /* 4 words a block */

@@ -26,6 +26,7 @@
     [TD_REDUCE_##op][TD_##sfx] = {reduce_start_##op##_##sfx, reduce_row_##op##_##sfx, reduce_column_##op##_##sfx, \
                                   reduce_merge_##op##_##sfx, reduce_finish_##op##_##sfx, reduce_scan_##op##_##sfx},
 #define SLOT_TYPE(sfx, ctype, name) [TD_##sfx] = name##_##sfx,
+#define SLOT_ARG(sfx, ctype, name) [TD_##sfx] = {name##_##sfx, name##_column_##sfx, name##_merge_##sfx},
 #define CASTS(from) TD_TYPES_ALL(SLOT_CAST, from)
 
 const td_slots TD_SLOTS = {
@@ -43,8 +44,8 @@ const td_slots TD_SLOTS = {
 #define X(op, TYPES, ACC, ...) TD_TYPES_##TYPES(SLOT_REDUCE, op, ACC)
     .reduce = {TD_REDUCE_OPS(X, X)},
 #undef X
-    .arg_max = {TD_TYPES_ALL(SLOT_TYPE, arg_max)},
-    .arg_min = {TD_TYPES_ALL(SLOT_TYPE, arg_min)},
+    .arg_max = {TD_TYPES_ALL(SLOT_ARG, arg_max)},
+    .arg_min = {TD_TYPES_ALL(SLOT_ARG, arg_min)},
     .adam = {TD_TYPES_FLOATING(SLOT_TYPE, adam)},
     .sgd = {TD_TYPES_FLOATING(SLOT_TYPE, sgd)},
     .random_words = random_words,
