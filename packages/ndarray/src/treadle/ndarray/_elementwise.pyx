@@ -9,8 +9,10 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from treadle.ndarray._layout cimport (
-    Walk, absolute, crossing_axis, is_dense, locate, move_axis, next_run, plan_walk, view_size, walk_size,
+    Cursor, Walk, absolute, crossing_axis, is_dense, locate, move_axis, next_piece, next_run, open_range, plan_walk,
+    view_size, walk_size,
 )
+from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32, TD_f64, TD_i64, td_view
 
 cdef extern from "kernels/tiles.h" nogil:
@@ -25,6 +27,9 @@ cdef enum:
     TILE_BYTES = 16384  # of an operand: two or three of them fit the first cache
     TILE_LINE = 256  # bytes of a row of the operand that lies across
     STAGE_BYTES = 4096
+    BLOCK_ELEMENTS = 1 << 14  # what a thread takes at a time
+    BLOCK_TILES = 8
+    PARALLEL_ELEMENTS = 1 << 16
     STREAM_FROM = 16 << 20  # bytes of an output that goes past the caches
     STREAM_TILES_FROM = 1 << 20  # the same where it is written in tiles
 
@@ -47,7 +52,10 @@ cdef struct Job:
     Walk walk
     int64_t run_strides[4]
     void *loop
+    int64_t size
+    int64_t out_size  # bytes of an element
     bint streams  # the output, past the caches
+    int64_t tiles
     int64_t tile_rows
     int64_t tile_columns
     int64_t row_tiles
@@ -95,47 +103,75 @@ cdef inline void _do_run(const Job *job, int64_t n, char **data, const int64_t *
         _call(job, n, data, strides)
 
 
-cdef bint _should_stream(const Job *job, const td_view **views, int64_t least) noexcept nogil:
+cdef bint _should_stream(const Job *job, int64_t least) noexcept nogil:
     """Whether the output is dense along the run, new, and so large that the caches would lose it before it is read."""
     cdef const Walk *walk = &job.walk
     cdef int last = walk.operands - 1
-    cdef int64_t size = td_item_sizes[views[last].dtype]
+    cdef int run = walk.ndim - 1
     cdef int operand
-    if walk.strides[last][walk.ndim - 1] != size or walk_size(walk, walk.ndim) * size < least:
+    if walk.strides[last][run] != job.out_size or job.size * job.out_size < least:
         return False
     for operand in range(last):
-        if views[operand].data == views[last].data:
+        if walk.data[operand] == walk.data[last]:
             return False
-    return walk.shape[walk.ndim - 1] * size >= TILE_LINE
+    return walk.shape[run] * job.out_size >= TILE_LINE
 
 
 cdef void _run(void *loop, int operands, const td_view **views) noexcept nogil:
     cdef Job job
-    cdef int64_t position[32]
     cdef int operand, run
     cdef int crossing
-    cdef int64_t tile
     if not plan_walk(&job.walk, operands, views):
         return
     job.loop = loop
+    job.out_size = td_item_sizes[views[operands - 1].dtype]
     crossing = crossing_axis(&job.walk)
     run = job.walk.ndim - 1
     for operand in range(operands):
         job.run_strides[operand] = job.walk.strides[operand][run]
-    if crossing >= 0:
-        job.streams = _should_stream(&job, views, STREAM_TILES_FROM)
-        _cut_tiles(&job, crossing, views)
-        for tile in range(walk_size(&job.walk, run - 1) * job.row_tiles * job.column_tiles):
-            _run_tile(&job, tile)
-        if job.streams:
-            td_stream_fence()
+    job.size = walk_size(&job.walk, job.walk.ndim)
+    if crossing < 0:
+        _run_lines(&job)
         return
-    job.streams = _should_stream(&job, views, STREAM_FROM)
-    memset(position, 0, run * sizeof(int64_t))
+    job.streams = _should_stream(&job, STREAM_TILES_FROM)
+    _cut_tiles(&job, crossing, views)
+    job.tiles = walk_size(&job.walk, run - 1) * job.row_tiles * job.column_tiles
+    run_blocks((job.tiles + BLOCK_TILES - 1) // BLOCK_TILES, _tiles_block, &job, job.size >= PARALLEL_ELEMENTS)
+
+
+cdef void _run_lines(Job *job) noexcept nogil:
+    cdef int64_t position[32]
+    job.streams = _should_stream(job, STREAM_FROM)
+    if job.size >= PARALLEL_ELEMENTS:
+        run_blocks((job.size + BLOCK_ELEMENTS - 1) // BLOCK_ELEMENTS, _lines_block, job, True)
+        return
+    memset(position, 0, job.walk.ndim * sizeof(int64_t))
     while True:
-        _do_run(&job, job.walk.shape[run], job.walk.data, job.run_strides)
+        _call(job, job.walk.shape[job.walk.ndim - 1], job.walk.data, job.run_strides)
         if not next_run(&job.walk, position):
+            return
+
+
+cdef void _lines_block(void *context, int64_t block) noexcept nogil:
+    cdef const Job *job = <const Job *>context
+    cdef Cursor cursor
+    cdef char *at[4]
+    cdef int64_t count
+    open_range(&job.walk, block * BLOCK_ELEMENTS, min((block + 1) * BLOCK_ELEMENTS, job.size), &cursor)
+    while True:
+        count = next_piece(&job.walk, &cursor, BLOCK_ELEMENTS, at)
+        if count == 0:
             break
+        _do_run(job, count, at, job.run_strides)
+    if job.streams:
+        td_stream_fence()
+
+
+cdef void _tiles_block(void *context, int64_t block) noexcept nogil:
+    cdef const Job *job = <const Job *>context
+    cdef int64_t tile
+    for tile in range(block * BLOCK_TILES, min((block + 1) * BLOCK_TILES, job.tiles)):
+        _run_tile(job, tile)
     if job.streams:
         td_stream_fence()
 
@@ -214,11 +250,26 @@ cdef void run_ternary(td_ternary_loop loop, const td_view *x, const td_view *y, 
     _run(<void *>loop, 4, views)
 
 
+cdef void run_dense_binary(td_binary_loop loop, int64_t n, char *x, int64_t sx, char *y, int64_t sy, char *out,
+                           int64_t itemsize) noexcept nogil:
+    """Dense operands, or single elements with a step of 0, and a new dense output."""
+    cdef Job job
+    cdef int operand
+    job.walk.operands, job.walk.ndim, job.walk.shape[0] = 3, 1, n
+    job.walk.data[0], job.walk.data[1], job.walk.data[2] = x, y, out
+    job.run_strides[0], job.run_strides[1], job.run_strides[2] = sx, sy, itemsize
+    for operand in range(3):
+        job.walk.strides[operand][0] = job.run_strides[operand]
+    job.loop, job.size, job.out_size = <void *>loop, n, itemsize
+    _run_lines(&job)
+
+
 cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noexcept nogil:
     """out = x, converting the dtype. x and out must not overlap unless they are the same view."""
     if x.dtype == out.dtype and is_dense(x, itemsize) and is_dense(out, itemsize):
-        memcpy(out.data, x.data, view_size(out) * itemsize)
-        return
+        if view_size(out) < PARALLEL_ELEMENTS:
+            memcpy(out.data, x.data, view_size(out) * itemsize)
+            return
     run_unary(slots.cast[x.dtype][out.dtype], x, out)
 
 

@@ -1,4 +1,4 @@
-"""Index reductions and scans on the cpu: work along each line of one axis.
+"""Index reductions, scans and softmax on the cpu: work along each line of one axis.
 
 Where the lines' own elements lie closest, line after line is done. Where the lines lie closer to each other than
 their elements do, CHUNK lines are done side by side, so that memory is read along its dense direction.
@@ -28,6 +28,8 @@ cdef struct Lines:
     Walk walk  # a step is a line of x, and its first element in out
     const td_arg_reduction *arg
     const td_reduction *scan
+    td_softmax_loop softmax
+    int form
     int64_t length
     int64_t stride
     int64_t out_stride
@@ -208,3 +210,30 @@ cdef void _scan_chunks(void *context, int64_t block) noexcept nogil:
         for row in range(lines.length):
             lines.scan.column(count, at[0] + row * lines.stride, lines.walk.strides[0][run], running)
             lines.scan.finish(count, running, 1.0, at[1] + row * lines.out_stride, lines.walk.strides[1][run])
+
+
+# --- softmax and its kin ----------------------------------------------------------------------------------------------
+cdef void softmax_view(td_softmax_loop kernel, const td_view *x, int axis, const td_view *out, int form) noexcept nogil:
+    """Along an axis whose elements lie densely in x, and, but for logsumexp, in out."""
+    cdef Lines lines
+    if not _plan(&lines, x, axis, out):
+        return
+    lines.softmax, lines.form = kernel, form
+    lines.block_lines = max(<int64_t>1, BLOCK_ELEMENTS // 4 // lines.length)
+    _run(&lines, _softmax_lines)
+
+
+cdef void _softmax_lines(void *context, int64_t block) noexcept nogil:
+    cdef const Lines *lines = <const Lines *>context
+    cdef Cursor cursor
+    cdef char *at[4]
+    cdef int64_t i, count
+    cdef int run = lines.walk.ndim - 1
+    _open_block(lines, block, &cursor)
+    while True:
+        count = next_piece(&lines.walk, &cursor, CHUNK, at)
+        if count == 0:
+            return
+        for i in range(count):
+            lines.softmax(lines.length, at[0] + i * lines.walk.strides[0][run], at[1] + i * lines.walk.strides[1][run],
+                          lines.form)

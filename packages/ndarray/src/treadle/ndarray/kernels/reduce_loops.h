@@ -128,7 +128,7 @@ TD_REDUCE_OPS(X, X)
 /* The index of the first best element. The blocks' best ones are found first, in lanes; only the block that holds the
  * best of all is searched for the place. A column of several lines at once goes the same way: column keeps the best of
  * each line, merge where a block's beats those before. NaN is better than any number. */
-#define ARG_BLOCK 256
+#define ARG_BLOCK 512
 #define KEPT(better_or_equal, best, x) ((best)better_or_equal(x) || (best) != (best) ? (best) : (x))
 #define DEFINE_ARG(sfx, ctype, name, better_or_equal) \
     static void name##_column_##sfx(int64_t n, const char *xp, int64_t sx, char *best_) \
