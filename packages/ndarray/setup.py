@@ -16,16 +16,16 @@ PACKAGE = Path("src/treadle/ndarray")
 DEBUG = bool(os.environ.get("TREADLE_DEBUG"))
 C_SOURCES = {
     "_memory": ["allocator"],
-    "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512"],
     "_threads": ["threadpool"],
+    "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512", "tiles"],
     "_panels": ["isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace"],
     "_runtime": ["isa"],
     "_sorting": ["sort"],
 }  # fmt: skip
 MODULES = (
-    "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_threads", "_panels", "_matmul",
-    "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_updates", "_operators", "_array",
-    "_runtime", "_dlpack", "_windows", "_sorting",
+    "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
+    "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_updates", "_operators",
+    "_array", "_runtime", "_dlpack", "_windows", "_sorting",
 )  # fmt: skip
 
 

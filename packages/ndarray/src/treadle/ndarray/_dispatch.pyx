@@ -10,8 +10,8 @@ from libc.stdint cimport int64_t
 import operator as python_operator
 
 from treadle.ndarray._elementwise cimport (
-    TD_TERNARY_clip, TD_TERNARY_where, run_binary, run_ternary, run_unary, slots, td_binary_loop, td_ternary_loop,
-    td_unary_loop,
+    TD_TERNARY_clip, TD_TERNARY_where, run_binary, run_dense_binary, run_ternary, run_unary, slots, td_binary_loop,
+    td_ternary_loop, td_unary_loop,
 )
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport (
@@ -195,8 +195,13 @@ cdef inline void _run_dense(td_binary_loop loop, Strided x, Strided y, Strided o
     if n * x.dtype.itemsize < KEEP_GIL:
         loop(n, x.view.data, x_step, y.view.data, y_step, out.view.data, out.dtype.itemsize)
     else:
-        with nogil:
-            loop(n, x.view.data, x_step, y.view.data, y_step, out.view.data, out.dtype.itemsize)
+        _run_large(loop, n, x, x_step, y, y_step, out)
+
+
+cdef void _run_large(td_binary_loop loop, int64_t n, Strided x, int64_t x_step, Strided y, int64_t y_step, Strided out):
+    cdef int64_t itemsize = out.dtype.itemsize
+    with nogil:
+        run_dense_binary(loop, n, x.view.data, x_step, y.view.data, y_step, out.view.data, itemsize)
 
 
 cdef object _binary_general(int op, td_binary_loop loop, Strided x, Strided y, DType result, object given):

@@ -11,6 +11,9 @@ cdef extern from "kernels/slots.h" nogil:
         TD_REDUCE_COUNT
         TD_TERNARY_where
         TD_TERNARY_clip
+        TD_SOFTMAX
+        TD_LOG_SOFTMAX
+        TD_LOGSUMEXP
     ctypedef void (*td_unary_loop)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
     ctypedef void (*td_binary_loop)(int64_t n, const char *x, int64_t sx, const char *y, int64_t sy, char *out,
                                     int64_t so) noexcept nogil
@@ -23,7 +26,14 @@ cdef extern from "kernels/slots.h" nogil:
         void (*merge)(int64_t n, const char *source, char *acc) noexcept nogil
         void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so) noexcept nogil
         void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
-    ctypedef int64_t (*td_arg_loop)(int64_t n, const char *x, int64_t sx) noexcept nogil
+    ctypedef struct td_arg_reduction:
+        int64_t (*row)(int64_t n, const char *x, int64_t sx) noexcept nogil
+        void (*column)(int64_t n, const char *x, int64_t sx, char *best) noexcept nogil
+        void (*merge)(int64_t n, const char *x, int64_t block, char *best, int64_t *blocks) noexcept nogil
+    ctypedef struct td_squares:
+        void (*row)(int64_t n, const char *x, int64_t sx, double center, char *acc) noexcept nogil
+        void (*column)(int64_t n, const char *x, int64_t sx, const double *centers, char *acc) noexcept nogil
+    ctypedef void (*td_softmax_loop)(int64_t n, const char *x, char *out, int form) noexcept nogil
     ctypedef struct td_adam_settings:
         double lr, beta1, beta2, eps, weight_decay, decoupled, correction1, correction2, sign
     ctypedef struct td_sgd_settings:
@@ -38,8 +48,10 @@ cdef extern from "kernels/slots.h" nogil:
         td_ternary_loop ternary[1][15]
         td_unary_loop cast[15][15]
         td_reduction reduce[1][15]
-        td_arg_loop arg_max[15]
-        td_arg_loop arg_min[15]
+        td_arg_reduction arg_max[15]
+        td_arg_reduction arg_min[15]
+        td_squares squares[15]
+        td_softmax_loop softmax[15]
         td_adam_loop adam[15]
         td_sgd_loop sgd[15]
         void (*random_words)(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words) noexcept nogil
@@ -55,6 +67,9 @@ cdef void run_unary(td_unary_loop loop, const td_view *x, const td_view *out) no
 cdef void run_binary(td_binary_loop loop, const td_view *x, const td_view *y, const td_view *out) noexcept nogil
 cdef void run_ternary(td_ternary_loop loop, const td_view *x, const td_view *y, const td_view *z,
                       const td_view *out) noexcept nogil
+# Dense operands, or single elements with a step of 0, and a new dense output.
+cdef void run_dense_binary(td_binary_loop loop, int64_t n, char *x, int64_t sx, char *y, int64_t sy, char *out,
+                           int64_t itemsize) noexcept nogil
 cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noexcept nogil
 cdef void arange_view(const td_view *out, double start, double step, int64_t int_start,
                       int64_t int_step) noexcept nogil

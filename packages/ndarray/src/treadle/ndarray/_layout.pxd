@@ -10,8 +10,25 @@ cdef struct Walk:
     int64_t strides[4][32]
     char *data[4]
 
+# A place in a walk, on the way through a range of its steps.
+cdef struct Cursor:
+    int64_t position[32]
+    char *data[4]  # of the run's begin
+    int64_t offset
+    int64_t left
+
+cdef inline int64_t absolute(int64_t value) noexcept nogil:
+    return -value if value < 0 else value
+
 cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nogil
 cdef bint next_run(Walk *walk, int64_t *position) noexcept nogil
+cdef bint advance(const Walk *walk, int axes, char **data, int64_t *position) noexcept nogil
+cdef void locate(const Walk *walk, int axes, int64_t index, char **data, int64_t *position) noexcept nogil
+cdef void open_range(const Walk *walk, int64_t start, int64_t stop, Cursor *cursor) noexcept nogil
+cdef int64_t next_piece(const Walk *walk, Cursor *cursor, int64_t most, char **at) noexcept nogil
+cdef int crossing_axis(const Walk *walk) noexcept nogil
+cdef void move_axis(Walk *walk, int axis, int place) noexcept nogil
+cdef int64_t walk_size(const Walk *walk, int axes) noexcept nogil
 cdef int64_t view_size(const td_view *view) noexcept nogil
 cdef int64_t checked_size(const td_view *view) noexcept nogil
 cdef bint is_dense(const td_view *view, int64_t itemsize) noexcept nogil

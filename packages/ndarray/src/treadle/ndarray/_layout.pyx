@@ -7,6 +7,9 @@ from libc.stdint cimport int64_t
 
 from treadle.ndarray._types cimport td_view
 
+cdef enum:
+    LEAST_TILE = 4  # an axis shorter than that is no side of a tile
+
 
 cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nogil:
     """Prepare a walk over views of one shape: the axes sorted by the output's strides and merged where they can be.
@@ -27,9 +30,9 @@ cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nog
         # insertion sort, largest stride first; equal strides keep their order
         place = count
         while place > 0:
-            stride, other = _absolute(out.strides[axis]), _absolute(out.strides[axes[place - 1]])
-            if stride < other or (stride == other and _absolute(views[0].strides[axis])
-                                  <= _absolute(views[0].strides[axes[place - 1]])):
+            stride, other = absolute(out.strides[axis]), absolute(out.strides[axes[place - 1]])
+            if stride < other or (stride == other and absolute(views[0].strides[axis])
+                                  <= absolute(views[0].strides[axes[place - 1]])):
                 break
             axes[place] = axes[place - 1]
             place -= 1
@@ -47,10 +50,6 @@ cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nog
         for operand in range(operands):
             walk.strides[operand][0] = 0
     return 1
-
-
-cdef inline int64_t _absolute(int64_t value) noexcept nogil:
-    return -value if value < 0 else value
 
 
 cdef void _append_axis(Walk *walk, const td_view **views, int axis, int64_t length) noexcept nogil:
@@ -78,19 +77,107 @@ cdef void _append_axis(Walk *walk, const td_view **views, int axis, int64_t leng
 
 cdef bint next_run(Walk *walk, int64_t *position) noexcept nogil:
     """Advance the data pointers by one step of the outer axes; False when all are done."""
-    cdef int axis = walk.ndim - 2
+    return advance(walk, walk.ndim - 1, walk.data, position)
+
+
+cdef bint advance(const Walk *walk, int axes, char **data, int64_t *position) noexcept nogil:
+    """Advance pointers by one step of the walk's first so many axes; False when all are done."""
+    cdef int axis = axes - 1
     cdef int operand
     while axis >= 0:
         position[axis] += 1
         if position[axis] < walk.shape[axis]:
             for operand in range(walk.operands):
-                walk.data[operand] += walk.strides[operand][axis]
+                data[operand] += walk.strides[operand][axis]
             return True
         position[axis] = 0
         for operand in range(walk.operands):
-            walk.data[operand] -= walk.strides[operand][axis] * (walk.shape[axis] - 1)
+            data[operand] -= walk.strides[operand][axis] * (walk.shape[axis] - 1)
         axis -= 1
     return False
+
+
+cdef void locate(const Walk *walk, int axes, int64_t index, char **data, int64_t *position) noexcept nogil:
+    """The pointers and the position after ``index`` steps of the first so many axes."""
+    cdef int axis, operand
+    for operand in range(walk.operands):
+        data[operand] = walk.data[operand]
+    for axis in range(axes - 1, -1, -1):
+        position[axis] = index % walk.shape[axis]
+        index //= walk.shape[axis]
+        for operand in range(walk.operands):
+            data[operand] += position[axis] * walk.strides[operand][axis]
+
+
+cdef void open_range(const Walk *walk, int64_t start, int64_t stop, Cursor *cursor) noexcept nogil:
+    """A cursor over the steps from start to stop, runs included."""
+    cdef int run = walk.ndim - 1
+    locate(walk, run, start // walk.shape[run], cursor.data, cursor.position)
+    cursor.offset = start % walk.shape[run]
+    cursor.left = stop - start
+
+
+cdef int64_t next_piece(const Walk *walk, Cursor *cursor, int64_t most, char **at) noexcept nogil:
+    """The number of next steps along one run, ``most`` of them at most, and the pointers at the first; 0 at the end."""
+    cdef int run = walk.ndim - 1
+    cdef int operand
+    cdef int64_t count
+    if cursor.left == 0:
+        return 0
+    if cursor.offset == walk.shape[run]:
+        advance(walk, run, cursor.data, cursor.position)
+        cursor.offset = 0
+    count = min(cursor.left, min(most, walk.shape[run] - cursor.offset))
+    for operand in range(walk.operands):
+        at[operand] = cursor.data[operand] + cursor.offset * walk.strides[operand][run]
+    cursor.offset += count
+    cursor.left -= count
+    return count
+
+
+cdef int crossing_axis(const Walk *walk) noexcept nogil:
+    """The axis along which an operand lies closer than along the run, with worthwhile tiles of both; -1 if none."""
+    cdef int run = walk.ndim - 1
+    cdef int operand, axis, closest
+    cdef int64_t shortest
+    if run == 0 or walk.shape[run] < LEAST_TILE:
+        return -1
+    for operand in range(walk.operands - 1):
+        shortest, closest = absolute(walk.strides[operand][run]), -1
+        if shortest == 0:
+            continue
+        for axis in range(run):
+            if (0 < absolute(walk.strides[operand][axis]) < shortest and walk.shape[axis] >= LEAST_TILE):
+                shortest, closest = absolute(walk.strides[operand][axis]), axis
+        if closest >= 0:
+            return closest
+    return -1
+
+
+cdef void move_axis(Walk *walk, int axis, int place) noexcept nogil:
+    """Put an axis behind those up to ``place``."""
+    cdef int64_t length = walk.shape[axis]
+    cdef int64_t strides[4]
+    cdef int operand
+    for operand in range(walk.operands):
+        strides[operand] = walk.strides[operand][axis]
+    while axis < place:
+        walk.shape[axis] = walk.shape[axis + 1]
+        for operand in range(walk.operands):
+            walk.strides[operand][axis] = walk.strides[operand][axis + 1]
+        axis += 1
+    walk.shape[place] = length
+    for operand in range(walk.operands):
+        walk.strides[operand][place] = strides[operand]
+
+
+cdef int64_t walk_size(const Walk *walk, int axes) noexcept nogil:
+    """The number of steps of the first so many axes."""
+    cdef int64_t size = 1
+    cdef int axis
+    for axis in range(axes):
+        size *= walk.shape[axis]
+    return size
 
 
 cdef int64_t view_size(const td_view *view) noexcept nogil:

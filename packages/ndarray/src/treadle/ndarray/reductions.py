@@ -1,6 +1,6 @@
 """Reductions, index reductions and scans, and what is composed from them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
@@ -8,7 +8,7 @@ from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.creation import DTypeLike, as_array, empty_like
 from treadle.ndarray.elementwise import exp, isfinite, log, sqrt, square, where
-from treadle.ndarray.manipulation import reshape
+from treadle.ndarray.manipulation import reshape, squeeze
 
 __all__ = [
     "all", "any", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logsumexp", "max", "mean", "min", "prod",
@@ -108,8 +108,13 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> nd.var(nd.asarray([1.0, 3.0])).item()
     1.0
     """
-    array = as_array(x)
+    array = _floating(x)
     axes = _families.normal_axes("var", array, axis)
+    fused = _families.variance(array, axes, correction, keepdims)
+    return _composed_var(array, axes, correction, keepdims) if fused is None else fused
+
+
+def _composed_var(array: NDArray, axes: tuple[int, ...], correction: float, keepdims: bool) -> NDArray:
     center = mean(array, axis=axes, keepdims=True)
     squares = _families.reduce("sum", square(array - center), axes, keepdims)
     count = array.size // center.size if center.size else 0
@@ -182,6 +187,14 @@ def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> ND
     """
     array = as_array(x)
     axes = _families.normal_axes("logsumexp", array, axis)
+    if len(axes) == 1:
+        fused = _families.softmax("logsumexp", _floating(array), axes[0])
+        if fused is not None:
+            return fused if keepdims else squeeze(fused, axis=axes[0])
+    return _composed_logsumexp(array, axes, keepdims)
+
+
+def _composed_logsumexp(array: NDArray, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     if array.size == 0:
         return log(_families.reduce("sum", exp(array), axes, keepdims))
     top = max(array, axis=axes, keepdims=True)
@@ -199,9 +212,11 @@ def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     """
     array = _floating(x)
     along = normalize_axis(axis, array.ndim, "softmax")
-    fused = getattr(array.device.backend, "softmax", None)
-    if fused is not None and array.size:
-        return _with_fused(fused, array, along)
+    fused = _fused("softmax", array, along)
+    return _composed_softmax(array, along) if fused is None else fused
+
+
+def _composed_softmax(array: NDArray, along: int) -> NDArray:
     powers = exp(array - _families.reduce("max", array, along, True)) if array.size else array
     return powers / _families.reduce("sum", powers, along, True)
 
@@ -215,9 +230,11 @@ def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     """
     array = _floating(x)
     along = normalize_axis(axis, array.ndim, "log_softmax")
-    fused = getattr(array.device.backend, "log_softmax", None)
-    if fused is not None and array.size:
-        return _with_fused(fused, array, along)
+    fused = _fused("log_softmax", array, along)
+    return _composed_log_softmax(array, along) if fused is None else fused
+
+
+def _composed_log_softmax(array: NDArray, along: int) -> NDArray:
     shifted = array - _families.reduce("max", array, along, True) if array.size else array
     return shifted - log(_families.reduce("sum", exp(shifted), along, True))
 
@@ -227,7 +244,11 @@ def _floating(x: NDArray) -> NDArray:
     return array if array.dtype.kind == "f" else array.astype("float32")
 
 
-def _with_fused(fused: Callable[[NDArray, int, NDArray], None], array: NDArray, axis: int) -> NDArray:
+def _fused(op: str, array: NDArray, axis: int) -> NDArray | None:
+    """What the cpu's kernel or the backend's optional method gives; None where there is none."""
+    method = getattr(array.device.backend, op, None)
+    if method is None or array.size == 0:
+        return _families.softmax(op, array, axis)
     out = empty_like(array)
-    fused(array, axis, out)
+    method(array, axis, out)
     return out

@@ -125,20 +125,89 @@
 TD_REDUCE_OPS(X, X)
 #undef X
 
-#define DEFINE_ARG(sfx, ctype, name, better) \
+/* The index of the first best element. The blocks' best ones are found first, in lanes; only the block that holds the
+ * best of all is searched for the place. A column of several lines at once goes the same way: column keeps the best of
+ * each line, merge where a block's beats those before. NaN is better than any number. */
+#define ARG_BLOCK 512
+#define KEPT(better_or_equal, best, x) ((best)better_or_equal(x) || (best) != (best) ? (best) : (x))
+#define DEFINE_ARG(sfx, ctype, name, better_or_equal) \
+    static void name##_column_##sfx(int64_t n, const char *xp, int64_t sx, char *best_) \
+    { \
+        ctype *best = (ctype *)best_; \
+        if (DENSE(ctype, sx)) { \
+            const ctype *xs = (const ctype *)xp; \
+            TD_INDEPENDENT \
+            for (int64_t i = 0; i < n; i++) \
+                best[i] = KEPT(better_or_equal, best[i], xs[i]); \
+            return; \
+        } \
+        for (int64_t i = 0; i < n; i++) { \
+            const ctype x = READ(ctype, xp, sx, i); \
+            best[i] = KEPT(better_or_equal, best[i], x); \
+        } \
+    } \
+    static void name##_merge_##sfx(int64_t n, const char *xp, int64_t block, char *best_, int64_t *blocks) \
+    { \
+        const ctype *xs = (const ctype *)xp; \
+        ctype *best = (ctype *)best_; \
+        for (int64_t i = 0; i < n; i++) \
+            if (!(best[i] better_or_equal xs[i] || best[i] != best[i])) { \
+                best[i] = xs[i]; \
+                blocks[i] = block; \
+            } \
+    } \
+    static int64_t name##_first_##sfx(int64_t n, const ctype *xs, ctype best) \
+    { \
+        int64_t i = 0; \
+        for (; best == best && i + LANES <= n; i += LANES) { \
+            int found = 0; \
+            for (int lane = 0; lane < LANES; lane++) \
+                found |= xs[i + lane] == best; \
+            if (found) \
+                break; \
+        } \
+        while (i < n - 1 && !(xs[i] == best || (xs[i] != xs[i] && best != best))) \
+            i++; \
+        return i; \
+    } \
+    static ctype name##_block_##sfx(int64_t n, const ctype *xs) \
+    { \
+        ctype lanes[LANES]; \
+        int64_t i = 0; \
+        for (int lane = 0; lane < LANES; lane++) \
+            lanes[lane] = xs[0]; \
+        for (; i + LANES <= n; i += LANES) \
+            for (int lane = 0; lane < LANES; lane++) \
+                lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i + lane]); \
+        for (int lane = 0; i < n; i++, lane++) \
+            lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i]); \
+        for (int half = LANES / 2; half; half /= 2) \
+            for (int lane = 0; lane < half; lane++) \
+                lanes[lane] = KEPT(better_or_equal, lanes[lane], lanes[lane + half]); \
+        return lanes[0]; \
+    } \
     static int64_t name##_##sfx(int64_t n, const char *xp, int64_t sx) \
     { \
-        typedef ctype T; \
-        T best = READ(T, xp, sx, 0); \
+        ctype best = READ(ctype, xp, sx, 0); \
         int64_t at = 0; \
-        for (int64_t i = 1; i < n && best == best; i++) { \
-            T x = READ(T, xp, sx, i); \
-            if (better || x != x) { \
+        if (!DENSE(ctype, sx) || n < LANES) { \
+            for (int64_t i = 1; i < n && best == best; i++) { \
+                const ctype x = READ(ctype, xp, sx, i); \
+                if (!(best better_or_equal x)) { \
+                    best = x; \
+                    at = i; \
+                } \
+            } \
+            return at; \
+        } \
+        for (int64_t i = 0; i < n && best == best; i += ARG_BLOCK) { \
+            const ctype x = name##_block_##sfx(n - i < ARG_BLOCK ? n - i : ARG_BLOCK, (const ctype *)xp + i); \
+            if (!(best better_or_equal x)) { \
                 best = x; \
                 at = i; \
             } \
         } \
-        return at; \
+        return at + name##_first_##sfx(n - at < ARG_BLOCK ? n - at : ARG_BLOCK, (const ctype *)xp + at, best); \
     }
-TD_TYPES_ALL(DEFINE_ARG, arg_max, x > best)
-TD_TYPES_ALL(DEFINE_ARG, arg_min, x < best)
+TD_TYPES_ALL(DEFINE_ARG, arg_max, >=)
+TD_TYPES_ALL(DEFINE_ARG, arg_min, <=)

@@ -49,7 +49,21 @@ typedef struct {
 } td_reduction;
 
 /* The index of the first largest (argmax) or smallest element; n > 0. */
-typedef int64_t (*td_arg_loop)(int64_t n, const char *x, int64_t sx);
+typedef struct {
+    int64_t (*row)(int64_t n, const char *x, int64_t sx);                   /* of x[0..n) */
+    void (*column)(int64_t n, const char *x, int64_t sx, char *best);       /* best[i] takes x[i] */
+    void (*merge)(int64_t n, const char *x, int64_t block, char *best, int64_t *blocks); /* blocks[i] where x[i] wins */
+} td_arg_reduction;
+
+/* Sums of squared distances, added to accumulators of the sum: from one center, or from each its own. */
+typedef struct {
+    void (*row)(int64_t n, const char *x, int64_t sx, double center, char *acc);
+    void (*column)(int64_t n, const char *x, int64_t sx, const double *centers, char *acc);
+} td_squares;
+
+/* Over a dense line of n > 0 elements, shifted by its maximum; out is dense, for logsumexp one element. */
+enum { TD_SOFTMAX, TD_LOG_SOFTMAX, TD_LOGSUMEXP };
+typedef void (*td_softmax_loop)(int64_t n, const char *x, char *out, int form);
 
 /* Optimizer updates in place over n dense elements. */
 typedef void (*td_adam_loop)(int64_t n, char *p, const char *g, char *m, char *v, const td_adam_settings *settings);
@@ -61,8 +75,10 @@ typedef struct {
     td_ternary_loop ternary[TD_TERNARY_COUNT][TD_DTYPE_COUNT];
     td_unary_loop cast[TD_DTYPE_COUNT][TD_DTYPE_COUNT]; /* [from][to] */
     td_reduction reduce[TD_REDUCE_COUNT][TD_DTYPE_COUNT];
-    td_arg_loop arg_max[TD_DTYPE_COUNT];
-    td_arg_loop arg_min[TD_DTYPE_COUNT];
+    td_arg_reduction arg_max[TD_DTYPE_COUNT];
+    td_arg_reduction arg_min[TD_DTYPE_COUNT];
+    td_squares squares[TD_DTYPE_COUNT];
+    td_softmax_loop softmax[TD_DTYPE_COUNT];
     td_adam_loop adam[TD_DTYPE_COUNT];
     td_sgd_loop sgd[TD_DTYPE_COUNT];
     void (*random_words)(uint64_t key, uint64_t counter, int64_t blocks, uint32_t *words); /* 4 words a block */

@@ -14,6 +14,7 @@
 #include "elementwise_loops.h"
 #include "cast_loops.h"
 #include "reduce_loops.h"
+#include "normalize_loops.h"
 #include "update_loops.h"
 #include "random_loops.h"
 
@@ -26,6 +27,8 @@
     [TD_REDUCE_##op][TD_##sfx] = {reduce_start_##op##_##sfx, reduce_row_##op##_##sfx, reduce_column_##op##_##sfx, \
                                   reduce_merge_##op##_##sfx, reduce_finish_##op##_##sfx, reduce_scan_##op##_##sfx},
 #define SLOT_TYPE(sfx, ctype, name) [TD_##sfx] = name##_##sfx,
+#define SLOT_ARG(sfx, ctype, name) [TD_##sfx] = {name##_##sfx, name##_column_##sfx, name##_merge_##sfx},
+#define SLOT_SQUARES(sfx, ctype, unused) [TD_##sfx] = {squares_row_##sfx, squares_column_##sfx},
 #define CASTS(from) TD_TYPES_ALL(SLOT_CAST, from)
 
 const td_slots TD_SLOTS = {
@@ -43,8 +46,10 @@ const td_slots TD_SLOTS = {
 #define X(op, TYPES, ACC, ...) TD_TYPES_##TYPES(SLOT_REDUCE, op, ACC)
     .reduce = {TD_REDUCE_OPS(X, X)},
 #undef X
-    .arg_max = {TD_TYPES_ALL(SLOT_TYPE, arg_max)},
-    .arg_min = {TD_TYPES_ALL(SLOT_TYPE, arg_min)},
+    .arg_max = {TD_TYPES_ALL(SLOT_ARG, arg_max)},
+    .arg_min = {TD_TYPES_ALL(SLOT_ARG, arg_min)},
+    .squares = {TD_TYPES_FLOATING(SLOT_SQUARES, )},
+    .softmax = {TD_TYPES_FLOATING(SLOT_TYPE, softmax)},
     .adam = {TD_TYPES_FLOATING(SLOT_TYPE, adam)},
     .sgd = {TD_TYPES_FLOATING(SLOT_TYPE, sgd)},
     .random_words = random_words,
