@@ -21,7 +21,7 @@ C_SOURCES = {
         "isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace", "threadpool",
     ],
     "_runtime": ["isa"],
-    "_sorting": ["sort"],
+    "_sorting": ["sort", "sort_baseline", "sort_avx2", "sort_avx512"],
 }  # fmt: skip
 MODULES = (
     "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",

@@ -445,3 +445,7 @@ def get_num_threads():
 def set_num_threads(int count):
     """Set it; 0 asks for the default."""
     td_set_num_threads(count)
+
+
+cdef void parallel_for(int64_t blocks, void (*body)(void *, int64_t) noexcept nogil, void *context) noexcept nogil:
+    td_parallel_for(blocks, body, context)
