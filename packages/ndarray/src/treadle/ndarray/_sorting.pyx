@@ -191,7 +191,10 @@ def search(Strided elements, Strided values, bint right):
     """Places of values among sorted elements: dense arrays of one dtype, on the cpu."""
     cdef Strided out = allocate(dtype_from_id(TD_i64), values.device, &values.view)
     cdef Search job
-    job.kernels, job.elements, job.values, job.out = _kernels, &elements.view, &values.view, <int64_t *>out.view.data
+    job.kernels = _kernels
+    job.elements = &elements.view
+    job.values = &values.view
+    job.out = <int64_t *>out.view.data
     job.size, job.itemsize, job.right = values.size, values.dtype.itemsize, right
     with nogil:
         parallel_for((values.size + SEARCH_BLOCK - 1) // SEARCH_BLOCK, _search_block, &job)
@@ -203,9 +206,11 @@ def groups(Strided ordered, Strided places):
     places that the sorted ones came from (None without places)."""
     cdef Strided starts = allocate(dtype_from_id(TD_i64), ordered.device, &ordered.view)
     cdef Strided inverse = None if places is None else allocate(starts.dtype, ordered.device, &ordered.view)
-    cdef const int64_t *from_places = NULL if places is None else <const int64_t *>places.view.data
-    cdef int64_t *to = NULL if places is None else <int64_t *>inverse.view.data
+    cdef int64_t *from_places = NULL
+    cdef int64_t *to = NULL
     cdef int64_t count
+    if places is not None:
+        from_places, to = <int64_t *>places.view.data, <int64_t *>inverse.view.data
     with nogil:
         count = _kernels.search[ordered.view.dtype].groups(ordered.size, ordered.view.data, from_places,
                                                            <int64_t *>starts.view.data, to)

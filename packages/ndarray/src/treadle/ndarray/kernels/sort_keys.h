@@ -52,6 +52,15 @@ TD_SORT_FLOATS(DEFINE_FLOAT)
     { \
         return sx == sizeof(T) ? load_at_##sfx(n, x, sizeof(T), turn, keys) : load_at_##sfx(n, x, sx, turn, keys); \
     } \
+    static void store_##sfx(int64_t n, const int##width##_t *keys, int##width##_t turn, char *values, int64_t sv) \
+    { \
+        if (sv == sizeof(T)) \
+            for (int64_t i = 0; i < n; i++) \
+                ((T *)values)[i] = bits_##sfx(keys[i] ^ turn); \
+        else \
+            for (int64_t i = 0; i < n; i++) \
+                STEP(T, values, sv, i) = bits_##sfx(keys[i] ^ turn); \
+    } \
     static inline void order_at_##sfx(int64_t n, const char *x, int64_t sx, int64_t turn, int64_t *keys) \
     { \
         for (int64_t i = 0; i < n; i++) { \

@@ -2,7 +2,7 @@
  *
  * order_d(x, y): the smaller of x and y in the lanes whose number has the bit d clear, the larger in the others. */
 typedef __m256i NAME(lanes);
-#define MOST_ROWS 8
+#define MOST_ROWS 16
 #if KEY_BITS == 32
 #define LANES 8
 #define OP(name) _mm256_##name##_epi32

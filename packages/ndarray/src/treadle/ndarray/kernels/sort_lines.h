@@ -1,36 +1,52 @@
 /* One line of elements: sorted values, the places they came from, the smallest k. Made from the sorts of keys. */
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
-enum { COUNT_RANGE = 1 << 16, COUNT_WORTH = 8 }; /* counting pays for a range of keys below n / COUNT_WORTH */
+enum { COUNT_FROM = 256, COUNT_RANGE = 1 << 16, COUNT_WORTH = 8, SPARE_IN_CACHE = 1 << 15 }; /* counting pays for a range of keys below n / COUNT_WORTH */
 
 /* Whether n keys between smallest and largest are few enough to be counted instead of sorted. */
 static inline int is_countable(int64_t n, uint64_t range) { return range < COUNT_RANGE && range < (uint64_t)n / COUNT_WORTH; }
 
-#define DEFINE_VALUES(sfx, T, width) \
+#define DEFINE_VALUES(sfx, T, width, turned, is_float) \
     static void values_##sfx(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, int descending, \
                              void *scratch) \
     { \
         int##width##_t *keys = scratch, turn = descending ? -1 : 0; \
+        const keys_##width##_form form = {(int##width##_t)(turned ^ turn), is_float}; \
         int64_t kept = n; \
         const int found = load_##sfx(n, x, sx, turn, keys); \
         if (found & HAS_NAN) \
             kept = drop_nans_##sfx(n, x, sx, turn, keys); \
-        sort_or_count_##width(kept, keys, keys + n); \
-        if (sv == sizeof(T)) \
-            for (int64_t i = 0; i < kept; i++) \
-                ((T *)values)[i] = bits_##sfx(keys[i] ^ turn); \
-        else \
-            for (int64_t i = 0; i < kept; i++) \
-                STEP(T, values, sv, i) = bits_##sfx(keys[i] ^ turn); \
+        if (!is_float && count_##width(n, keys, keys + n)) \
+            store_##sfx(n, keys, turn, values, sv); \
+        else if (sizeof(T) == sizeof *keys && sv == sizeof(T)) \
+            keys_##width##_sort_into(kept, keys, n < SPARE_IN_CACHE ? keys + n : (int##width##_t *)values, \
+                                     (int##width##_t *)values, &form); \
+        else { \
+            keys_##width##_sort(kept, keys, keys + n); \
+            store_##sfx(kept, keys, turn, values, sv); \
+        } \
         restore_##sfx(n, x, sx, kept, found, values, sv); \
     }
 
-#define DEFINE_SORT_OR_COUNT(width) \
-    static int count_##width(int64_t n, int##width##_t *keys, uint32_t *counts, int##width##_t low, uint64_t range) \
+/* Sorts n keys by counting, if their range is small. */
+#define DEFINE_COUNT(width) \
+    static int count_##width(int64_t n, int##width##_t *keys, void *scratch) \
     { \
+        int##width##_t low = keys[0], high = keys[0]; \
+        uint32_t *even = scratch, *odd; \
+        uint64_t range; \
         int64_t at = 0; \
-        uint32_t *even = counts, *odd = counts + range + 1; \
-        memset(counts, 0, 2 * ((size_t)range + 1) * sizeof *counts); \
+        if (n < COUNT_FROM || n > (int64_t)UINT32_MAX) \
+            return 0; \
+        for (int64_t i = 0; i < n; i++) { \
+            low = keys[i] < low ? keys[i] : low; \
+            high = keys[i] > high ? keys[i] : high; \
+        } \
+        range = (uint64_t)high - (uint64_t)low; \
+        if (!is_countable(n, range)) \
+            return 0; \
+        odd = even + range + 1; /* neighbours are often equal, and would wait for each other's count */ \
+        memset(even, 0, 2 * ((size_t)range + 1) * sizeof *even); \
         for (int64_t i = 0; i + 1 < n; i += 2) { \
             even[(uint64_t)keys[i] - (uint64_t)low]++; \
             odd[(uint64_t)keys[i + 1] - (uint64_t)low]++; \
@@ -43,30 +59,11 @@ static inline int is_countable(int64_t n, uint64_t range) { return range < COUNT
                 keys[at++] = (int##width##_t)((uint64_t)low + step); \
         } \
         return 1; \
-    } \
-    static void sort_or_count_##width(int64_t n, int##width##_t *keys, int##width##_t *spare) \
-    { \
-        int##width##_t low = 0, high = 0; \
-        uint64_t range; \
-        if (n >= COUNT_FROM && n < (int64_t)UINT32_MAX) { \
-            low = high = keys[0]; \
-            for (int64_t i = 0; i < n; i++) { \
-                low = keys[i] < low ? keys[i] : low; \
-                high = keys[i] > high ? keys[i] : high; \
-            } \
-            range = (uint64_t)high - (uint64_t)low; \
-            if (is_countable(n, range)) { \
-                count_##width(n, keys, (uint32_t *)spare, low, range); \
-                return; \
-            } \
-        } \
-        keys_##width##_sort(n, keys, spare); \
     }
-enum { COUNT_FROM = 256 };
-DEFINE_SORT_OR_COUNT(32)
-DEFINE_SORT_OR_COUNT(64)
-#define DEFINE_INTEGER_VALUES(sfx, T, width, turned) DEFINE_VALUES(sfx, T, width)
-#define DEFINE_FLOAT_VALUES(sfx, T, width, infinity, sign) DEFINE_VALUES(sfx, T, width)
+DEFINE_COUNT(32)
+DEFINE_COUNT(64)
+#define DEFINE_INTEGER_VALUES(sfx, T, width, turned) DEFINE_VALUES(sfx, T, width, turned, 0)
+#define DEFINE_FLOAT_VALUES(sfx, T, width, infinity, sign) DEFINE_VALUES(sfx, T, width, 0, 1)
 TD_SORT_INTEGERS(DEFINE_INTEGER_VALUES)
 TD_SORT_FLOATS(DEFINE_FLOAT_VALUES)
 

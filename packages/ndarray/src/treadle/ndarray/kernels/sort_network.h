@@ -120,6 +120,40 @@ DEFINE_NETWORK(8)
 DEFINE_NETWORK(16)
 #endif
 
+/* One register, sorted. */
+static inline NAME(lanes) NAME(row)(NAME(lanes) x)
+{
+    NAME(lanes) v[1] = {NAME(order_1)(x, NAME(reverse_2)(x))};
+    v[0] = NAME(order_2)(v[0], NAME(reverse_4)(v[0]));
+    APART_1(0)
+#if LANES >= 8
+    v[0] = NAME(order_4)(v[0], NAME(reverse_8)(v[0]));
+    APART_2(0) APART_1(0)
+#endif
+#if LANES == 16
+    v[0] = NAME(order_8)(v[0], NAME(reverse_16)(v[0]));
+    APART_4(0) APART_2(0) APART_1(0)
+#endif
+    return v[0];
+}
+
+#define SAMPLE_ROW(i) \
+    state = state * 6364136223846793005u + 1442695040888963407u; \
+    v[i] = NAME(load)(keys + (i) * stride + (int64_t)(((state >> 32) * choices) >> 32));
+/* About the median of n >= 8 * LANES keys: of the medians by column of eight registers from pseudo-random places. */
+static KEY NAME(middle)(int64_t n, const KEY *keys)
+{
+    KEY sorted[LANES];
+    NAME(lanes) v[8];
+    const int64_t stride = n / 8;
+    const uint64_t choices = (uint64_t)(stride - LANES + 1);
+    uint64_t state = (uint64_t)n * 0x9e3779b97f4a7c15u;
+    TD_EACH_ROW_8(SAMPLE_ROW)
+    TD_SORT_ROWS_8(EXCHANGE)
+    NAME(store)(sorted, NAME(row)(v[4]));
+    return sorted[LANES / 2];
+}
+
 /* Sorts n <= MOST_ROWS * LANES keys from one place to another, which may be the same. */
 static void NAME(block)(int64_t n, const KEY *from, KEY *to)
 {
@@ -136,6 +170,7 @@ static void NAME(block)(int64_t n, const KEY *from, KEY *to)
 }
 
 #undef EXCHANGE
+#undef SAMPLE_ROW
 #undef MEET
 #undef MEET_2
 #undef MEET_4

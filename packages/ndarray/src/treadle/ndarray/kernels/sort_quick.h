@@ -2,7 +2,7 @@
  *
  * A range is parted from one buffer into another, which is a stream of reads and two of writes without a branch on keys;
  * the parts change buffers again further down, and a block that fits into registers is sorted by the network. The
- * pivot is the median of a sample at pseudo-random places. Ranges of equal keys end at once: where nothing is below
+ * pivot is about the median of a sample from pseudo-random places. Ranges of equal keys end at once: where nothing is below
  * the pivot, the keys equal to it are parted off. After 2 log2(n) partings of one range its rest is sorted by radix,
  * so that no order of keys makes the time quadratic (Musser, "Introspective sorting and selection algorithms", 1997). */
 enum { NAME(BLOCK) = MOST_ROWS * LANES };
@@ -28,7 +28,55 @@ static int64_t NAME(part)(int64_t n, const KEY *from, KEY *to, KEY pivot)
     return left;
 }
 
-/* The key of a rank among a sorted sample, by the part of the range that should lie below it. */
+/* Parts n keys at a pivot: [0, *low) below it, [*low, *high) equal to it, as far as they were
+ * parted off, the others behind. */
+static inline void NAME(part_equal)(int64_t n, KEY *keys, KEY *spare, KEY pivot, int64_t *low, int64_t *high)
+{
+    *low = *high = NAME(part)(n, keys, spare, pivot);
+    if (*low == 0)
+        *high = pivot == KEY_LARGEST ? n : NAME(part)(n, keys, spare, pivot + 1);
+    if (*low == 0 && *high == n)
+        memcpy(spare, keys, (size_t)n * sizeof(KEY));
+}
+
+/* Sorts n keys; the result goes to `into`, which is one of the two buffers or a third one, there turned into elements. */
+static void NAME(quick)(int64_t n, KEY *keys, KEY *spare, KEY *into, const NAME(form) *form, int depth)
+{
+    while (n > NAME(BLOCK)) {
+        int64_t low, high;
+        if (depth-- == 0) {
+            NAME(radix_sort)(n, keys, spare, 0);
+            NAME(finish)(n, keys, into, form);
+            return;
+        }
+        NAME(part_equal)(n, keys, spare, NAME(middle)(n, keys), &low, &high);
+        NAME(finish)(high - low, spare + low, into + low, form);
+        if (low < n - high) {
+            NAME(quick)(low, spare, keys, into, form, depth);
+            KEY *swap = keys + high;
+            keys = spare + high, spare = swap, into += high, n -= high;
+        } else {
+            NAME(quick)(n - high, spare + high, keys + high, into + high, form, depth);
+            KEY *swap = keys;
+            keys = spare, spare = swap, n = low;
+        }
+    }
+    NAME(block)(n, keys, into);
+    NAME(finish)(n, into, into, form);
+}
+
+static int NAME(depth)(int64_t n)
+{
+    return td_sort_depth >= 0 ? td_sort_depth : 2 * (64 - __builtin_clzll((uint64_t)n | 1));
+}
+
+static void NAME(sort_into)(int64_t n, KEY *keys, KEY *spare, KEY *into, const NAME(form) *form)
+{
+    NAME(quick)(n, keys, spare, into, form, NAME(depth)(n));
+}
+
+#if KEY_BITS == 64 /* the only ones that are selected among */
+/* About the key of a rank: from a sorted sample. */
 static KEY NAME(pivot)(int64_t n, const KEY *keys, int64_t rank)
 {
     KEY sample[NAME(BLOCK)];
@@ -44,55 +92,6 @@ static KEY NAME(pivot)(int64_t n, const KEY *keys, int64_t rank)
     return sample[place < 1 ? 1 : place > size - 2 ? size - 2 : place];
 }
 
-/* Parts n keys at a pivot near the wanted rank: [0, *low) below it, [*low, *high) equal to it, as far as they were
- * parted off, the others behind. */
-static void NAME(part_near)(int64_t n, KEY *keys, KEY *spare, int64_t rank, int64_t *low, int64_t *high)
-{
-    const KEY pivot = NAME(pivot)(n, keys, rank);
-    *low = *high = NAME(part)(n, keys, spare, pivot);
-    if (*low == 0)
-        *high = pivot == KEY_LARGEST ? n : NAME(part)(n, keys, spare, pivot + 1);
-    if (*low == 0 && *high == n)
-        memcpy(spare, keys, (size_t)n * sizeof(KEY));
-}
-
-/* Sorts n keys; the result goes to `into`, which is one of the two buffers. */
-static void NAME(quick)(int64_t n, KEY *keys, KEY *spare, KEY *into, int depth)
-{
-    while (n > NAME(BLOCK)) {
-        int64_t low, high;
-        if (depth-- == 0) {
-            NAME(radix_sort)(n, keys, spare, 0);
-            if (into != keys)
-                memcpy(into, keys, (size_t)n * sizeof(KEY));
-            return;
-        }
-        NAME(part_near)(n, keys, spare, n / 2, &low, &high);
-        if (into != spare)
-            memcpy(into + low, spare + low, (size_t)(high - low) * sizeof(KEY));
-        if (low < n - high) {
-            NAME(quick)(low, spare, keys, into, depth);
-            KEY *swap = keys + high;
-            keys = spare + high, spare = swap, into += high, n -= high;
-        } else {
-            NAME(quick)(n - high, spare + high, keys + high, into + high, depth);
-            KEY *swap = keys;
-            keys = spare, spare = swap, n = low;
-        }
-    }
-    NAME(block)(n, keys, into);
-}
-
-static int NAME(depth)(int64_t n)
-{
-    return td_sort_depth >= 0 ? td_sort_depth : 2 * (64 - __builtin_clzll((uint64_t)n | 1));
-}
-
-static void NAME(sort)(int64_t n, KEY *keys, KEY *spare)
-{
-    NAME(quick)(n, keys, spare, keys, NAME(depth)(n));
-}
-
 /* The key of a rank in [0, n), by parting only the side that it is on (Hoare, "Algorithm 65: find", 1961). */
 static KEY NAME(select)(int64_t n, KEY *keys, KEY *spare, int64_t rank)
 {
@@ -100,7 +99,7 @@ static KEY NAME(select)(int64_t n, KEY *keys, KEY *spare, int64_t rank)
     while (n > NAME(BLOCK) && depth-- > 0) {
         int64_t low, high;
         KEY *swap = keys;
-        NAME(part_near)(n, keys, spare, rank, &low, &high);
+        NAME(part_equal)(n, keys, spare, NAME(pivot)(n, keys, rank), &low, &high);
         if (rank >= low && rank < high)
             return spare[rank];
         if (rank < low) {
@@ -109,6 +108,7 @@ static KEY NAME(select)(int64_t n, KEY *keys, KEY *spare, int64_t rank)
             keys = spare + high, spare = swap + high, n -= high, rank -= high;
         }
     }
-    NAME(sort)(n, keys, spare);
+    NAME(sort_into)(n, keys, spare, keys, &NAME(as_keys));
     return keys[rank];
 }
+#endif

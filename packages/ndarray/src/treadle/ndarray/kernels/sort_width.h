@@ -7,3 +7,8 @@
 #undef LANES
 #undef MOST_ROWS
 #endif
+
+static void NAME(sort)(int64_t n, KEY *keys, KEY *spare)
+{
+    NAME(sort_into)(n, keys, spare, keys, &NAME(as_keys));
+}
