@@ -10,5 +10,5 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
 cdef void select_matmul(int isa)
 
 # td_parallel_for of kernels/threadpool.h, for other modules: there is one pool.
-cdef void parallel_for(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil,
-                       void *context) noexcept nogil
+cdef void (*parallel_for)(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil,
+                          void *context) noexcept nogil

@@ -45,6 +45,7 @@ cdef enum:
     PLAIN_ROWS = 16
 
 cdef const td_matmul_kernels *_kernels = td_matmul_select(0)
+parallel_for = td_parallel_for
 
 cdef struct Operand:
     char *data
@@ -445,7 +446,3 @@ def get_num_threads():
 def set_num_threads(int count):
     """Set it; 0 asks for the default."""
     td_set_num_threads(count)
-
-
-cdef void parallel_for(int64_t blocks, void (*body)(void *, int64_t) noexcept nogil, void *context) noexcept nogil:
-    td_parallel_for(blocks, body, context)
