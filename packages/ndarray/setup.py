@@ -20,12 +20,12 @@ C_SOURCES = {
     "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512", "tiles"],
     "_panels": ["isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace"],
     "_runtime": ["isa"],
-    "_sorting": ["sort"],
+    "_sorting": ["sort", "sort_baseline", "sort_avx2", "sort_avx512"],
 }  # fmt: skip
 MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
     "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_updates", "_operators",
-    "_array", "_runtime", "_dlpack", "_windows", "_sorting",
+    "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh",
 )  # fmt: skip
 
 

@@ -10,14 +10,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import treadle.ndarray.config  # first: it chooses the kernels
-from treadle.ndarray import _array, _dispatch, elementwise, random
+from treadle.ndarray import _array, _dispatch, elementwise
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import empty_cache, memory_statistics
 from treadle.ndarray._types import Device, DType, result_dtype
 from treadle.ndarray._types import dtype_named as dtype
-from treadle.ndarray.buffers import frombuffer
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
-from treadle.ndarray.convolution import conv, conv_input_gradient, conv_weight_gradient
 from treadle.ndarray.creation import (
     arange,
     asarray,
@@ -40,7 +38,6 @@ from treadle.ndarray.creation import (
     type_of as _type_of,
 )
 from treadle.ndarray.devices import default_device, device, device_types, use_device
-from treadle.ndarray.dlpack import from_dlpack
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
 from treadle.ndarray.errors import (
     AxisError,
@@ -54,7 +51,6 @@ from treadle.ndarray.errors import (
     ShapeError,
     TreadleError,
 )
-from treadle.ndarray.files import load, save, savez, savez_compressed
 from treadle.ndarray.indexing import (
     get_advanced as get_advanced,
 )
@@ -91,7 +87,6 @@ from treadle.ndarray.manipulation import (
     tile,
     unstack,
 )
-from treadle.ndarray.pooling import avg_pool, avg_pool_gradient, max_pool, max_pool_gradient
 from treadle.ndarray.products import dot, kron, matmul, outer, tensordot, vecdot
 from treadle.ndarray.reductions import (
     all,
@@ -111,22 +106,27 @@ from treadle.ndarray.reductions import (
     sum,
     var,
 )
-from treadle.ndarray.updates import adam_step, sgd_step
 
 if TYPE_CHECKING:  # loaded when first asked for, see __getattr__ below
-    from treadle.ndarray import linalg
+    from treadle.ndarray import linalg, random
+    from treadle.ndarray.buffers import frombuffer
     from treadle.ndarray.complex_parts import conj, imag, real
+    from treadle.ndarray.convolution import conv, conv_input_gradient, conv_weight_gradient
     from treadle.ndarray.data_types import can_cast, finfo, iinfo, isdtype, result_type
+    from treadle.ndarray.dlpack import from_dlpack
     from treadle.ndarray.einstein import einsum
+    from treadle.ndarray.files import load, save, savez, savez_compressed
     from treadle.ndarray.linalg import trace
     from treadle.ndarray.namespace_info import __array_namespace_info__
     from treadle.ndarray.nan_reductions import nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
     from treadle.ndarray.padding import pad, repeat
+    from treadle.ndarray.pooling import avg_pool, avg_pool_gradient, max_pool, max_pool_gradient
     from treadle.ndarray.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
     from treadle.ndarray.searching import count_nonzero, searchsorted
     from treadle.ndarray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
     from treadle.ndarray.sorting import argsort, sort, topk
     from treadle.ndarray.statistics import cumulative_prod, cumulative_sum, histogram, logcumsumexp
+    from treadle.ndarray.updates import adam_step, sgd_step
     from treadle.ndarray.utility import allclose, diff, isclose
     from treadle.ndarray.windows import as_strided, diagonal, sliding_window_view
 
@@ -311,22 +311,29 @@ _dispatch.set_asarray(asarray)
 _array.set_functions(sys.modules[__name__])
 
 _ROOMS = {
+    "buffers": "frombuffer",
     "complex_parts": "conj imag real",
+    "convolution": "conv conv_input_gradient conv_weight_gradient",
     "data_types": "can_cast finfo iinfo isdtype result_type",
+    "dlpack": "from_dlpack",
     "einstein": "einsum",
+    "files": "load save savez savez_compressed",
     "linalg": "trace",
     "namespace_info": "__array_namespace_info__",
     "nan_reductions": "nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "padding": "pad repeat",
+    "pooling": "avg_pool avg_pool_gradient max_pool max_pool_gradient",
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "searching": "count_nonzero searchsorted",
     "sets": "isin unique_all unique_counts unique_inverse unique_values",
     "sorting": "argsort sort topk",
     "statistics": "cumulative_prod cumulative_sum histogram logcumsumexp",
+    "updates": "adam_step sgd_step",
     "utility": "allclose diff isclose",
     "windows": "as_strided diagonal sliding_window_view",
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()} | {"linalg": "linalg"}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_ROOM_OF |= {"linalg": "linalg", "random": "random"}
 
 
 if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a known one

@@ -5,7 +5,9 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
+from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.slice cimport PySlice_Check
 from cpython.tuple cimport PyTuple_CheckExact
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
@@ -63,7 +65,13 @@ cdef class NDArray(Operators):
 
     # --- indexing -------------------------------------------------------------------------------------------------
     def __getitem__(self, key):
-        cdef tuple items = key if PyTuple_CheckExact(key) else (key,)
+        cdef tuple items
+        if self.view.ndim > 0:
+            if PySlice_Check(key):
+                return self.first_sliced(key)
+            if PyLong_CheckExact(key):
+                return self.first_taken(key)
+        items = key if PyTuple_CheckExact(key) else (key,)
         if _is_basic(items):
             return self.sliced(items)
         return _functions.get_advanced(self, items)
@@ -159,11 +167,7 @@ cdef class NDArray(Operators):
         >>> nd.asarray([[2.5]]).item()
         2.5
         """
-        cdef Strided x
-        if self.size != 1:
-            raise ShapeError(f"item: shape {self.shape_tuple()} has {self.size} elements, not 1")
-        x = on_device(self, cpu_device)
-        return _element(x.view.data, x.view.dtype)
+        return _item(self)
 
     def tolist(self):
         """Nested lists of Python scalars; the scalar itself for a 0-d array.
@@ -178,22 +182,22 @@ cdef class NDArray(Operators):
     def __bool__(self):
         if self.size != 1:
             raise ValueError(f"the truth of an array of shape {self.shape_tuple()} is ambiguous; use any() or all()")
-        return bool(self.item())
+        return bool(_item(self))
 
     def __int__(self):
-        return int(self.item())
+        return int(_item(self))
 
     def __float__(self):
-        return float(self.item())
+        return float(_item(self))
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(_item(self))
 
     def __index__(self):
         if self.view.ndim != 0 or is_floating(self.view.dtype) or self.view.dtype == TD_bool:
             raise TypeError(f"only a 0-d integer array is an index, not shape {self.shape_tuple()} of "
                             f"{self.dtype.name}")
-        return self.item()
+        return _item(self)
 
     def __repr__(self):
         from treadle.ndarray.printing import array_repr
@@ -236,7 +240,7 @@ cdef class NDArray(Operators):
                                == PyBUF_C_CONTIGUOUS):
             raise BufferError("the array is not C-contiguous; ask for strides, or copy()")
         if flags & (PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES:
-            if not (<Strided>self.view_transposed()).dense and (
+            if not self.transposed().dense and (
                     not self.dense or flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS):
                 raise BufferError("the array is not contiguous in the order asked for; ask for strides, or copy()")
         layout = <Py_ssize_t *>PyMem_Malloc((2 * self.view.ndim + 1) * sizeof(Py_ssize_t))
@@ -283,6 +287,13 @@ def assign(Strided target not None, Strided values not None):
                          f"{target.shape_tuple()}")
     copy_into(values, target)
     target.buffer.version += 1
+
+
+cdef object _item(Strided x):
+    if x.size != 1:
+        raise ShapeError(f"item: shape {x.shape_tuple()} has {x.size} elements, not 1")
+    x = on_device(x, cpu_device)
+    return _element(x.view.data, x.view.dtype)
 
 
 cdef object _element(const char *data, int dtype):

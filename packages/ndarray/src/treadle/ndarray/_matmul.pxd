@@ -1,3 +1,5 @@
+from libc.stdint cimport int64_t
+
 from treadle.ndarray._types cimport td_view
 
 # (..., m, k) @ (..., k, n) -> (..., m, n) with equal batch shapes and one dtype; any strides, zero ones for a and b.

@@ -188,7 +188,7 @@ cdef class Operators(Strided):
         >>> nd.zeros((2, 3)).T.shape
         (3, 2)
         """
-        return self.view_transposed()
+        return self.transposed()
 
     @property
     def mT(self):
@@ -207,7 +207,7 @@ cdef class Operators(Strided):
         >>> nd.arange(6).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return self.in_shape(shape[0] if len(shape) == 1 else shape, copy is not False, bool(copy))
+        return self.in_shape(shape[0] if len(shape) == 1 else shape, copy is not False, copy is not None and copy)
 
     def transpose(self, *axes):
         """The axes in another order, a view; without arguments in reverse. ShapeError unless each is named once.
@@ -216,8 +216,8 @@ cdef class Operators(Strided):
         >>> nd.zeros((2, 3, 4)).transpose(1, 2, 0).shape
         (3, 4, 2)
         """
-        if not axes or axes == (None,):
-            return self.view_transposed()
+        if not axes or (len(axes) == 1 and axes[0] is None):
+            return self.transposed()
         return self.view_permuted(axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
     def squeeze(self, axis=None):

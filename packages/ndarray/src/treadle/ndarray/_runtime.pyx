@@ -2,6 +2,7 @@
 
 from treadle.ndarray._elementwise import select as select_elementwise
 from treadle.ndarray._matmul import select as select_matmul
+from treadle.ndarray._sorting import select as select_sorting
 
 cdef extern from "kernels/isa.h" nogil:
     int td_isa_detect()
@@ -28,3 +29,4 @@ def select(int isa):
     """Make every family use an instruction set."""
     select_elementwise(isa)
     select_matmul(isa)
+    select_sorting(isa)

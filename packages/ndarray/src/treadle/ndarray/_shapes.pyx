@@ -1,7 +1,7 @@
 """Shapes and axes between Python and the view struct: tuples out, checked numbers in."""
 
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_New
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_New
 from libc.stdint cimport int64_t
 
 import operator
@@ -11,6 +11,8 @@ from treadle.ndarray._types cimport TD_MAX_NDIM, td_view
 from treadle.ndarray.errors import AxisError, ShapeError
 
 cdef extern from "Python.h":
+    bint PyLong_CheckExact(object value)
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
     PyObject *PyLong_FromLongLong(long long value)
     void PyTuple_SET_ITEM(object tuple, Py_ssize_t place, PyObject *item)
 
@@ -23,33 +25,53 @@ cdef tuple view_shape(const td_view *view):
     return shape
 
 
+cdef tuple shape_argument(object shape):
+    return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+
+
+cdef int read_lengths(object shape, td_view *view, str op) except -1:
+    """Read an int or a sequence of ints, of any sign, into view.shape and view.ndim. Too large ones are cut."""
+    cdef int beyond = 0
+    cdef int64_t length
+    if not PyTuple_CheckExact(shape):
+        shape = shape_argument(shape)
+    if len(<tuple>shape) > TD_MAX_NDIM:
+        raise ShapeError(f"{op}: {len(shape)} dimensions; at most {TD_MAX_NDIM} are possible")
+    view.ndim = 0
+    for each in <tuple>shape:
+        if not PyLong_CheckExact(each):
+            try:
+                each = operator.index(each)
+            except TypeError:
+                raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
+        length = PyLong_AsLongLongAndOverflow(each, &beyond)
+        view.shape[view.ndim] = (<int64_t>1 << 62) * beyond if beyond else length
+        view.ndim += 1
+    return 0
+
+
 cdef int read_shape(object shape, td_view *view, str op) except -1:
     """Read a shape (an int or a sequence of ints, none negative) into view; strides and data stay as they are."""
-    try:
-        lengths = [operator.index(each) for each in (shape if hasattr(shape, "__iter__") else (shape,))]
-    except TypeError:
-        raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
-    if len(lengths) > TD_MAX_NDIM:
-        raise ShapeError(f"{op}: {len(lengths)} dimensions; at most {TD_MAX_NDIM} are possible")
-    view.ndim = 0
-    for each in lengths:
-        if each < 0 or each >= 1 << 62:
-            raise ShapeError(f"{op}: shape {tuple(lengths)} has the impossible length {each}")
-        view.shape[view.ndim] = each
-        view.ndim += 1
+    cdef int axis
+    read_lengths(shape, view, op)
+    for axis in range(view.ndim):
+        if view.shape[axis] < 0 or view.shape[axis] >= <int64_t>1 << 62:
+            raise ShapeError(f"{op}: shape {shape_argument(shape)} has the impossible length "
+                             f"{shape_argument(shape)[axis]}")
     return 0
 
 
 cdef int axis_number(object axis, int ndim, str op) except -2:
     """An axis as a number in [0, ndim); -1 where it is out of bounds."""
     cdef int64_t number
-    try:
-        number = operator.index(axis)
-    except TypeError:
-        raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
-    except OverflowError:
-        return -1
-    if number < -ndim or number >= ndim:
+    cdef int beyond = 0
+    if not PyLong_CheckExact(axis):
+        try:
+            axis = operator.index(axis)
+        except TypeError:
+            raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
+    number = PyLong_AsLongLongAndOverflow(axis, &beyond)
+    if beyond or number < -ndim or number >= ndim:
         return -1
     return <int>(number + ndim if number < 0 else number)
 

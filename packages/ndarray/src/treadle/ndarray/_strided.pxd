@@ -17,6 +17,9 @@ cdef class Strided:
 
     cdef Strided alias(self)
     cdef Strided reshaped(self, const td_view *shape)
+    cdef Strided first_sliced(self, slice each)
+    cdef Strided first_taken(self, object index)
+    cdef Strided transposed(self)
     cdef Strided sliced(self, tuple key)
     cdef tuple shape_tuple(self)
     cdef Strided in_shape(self, shape, bint may_copy, bint must_copy)
@@ -27,6 +30,6 @@ cdef class Strided:
 
 
 cdef Device cpu_device
-cdef void set_array_type(type array_type)
+cdef int set_array_type(type array_type) except -1
 cdef Strided blank()
 cdef Strided allocate(DType dtype, Device device, const td_view *shape)

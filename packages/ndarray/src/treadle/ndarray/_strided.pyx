@@ -5,17 +5,17 @@ elements. The public class, with operators and conversions, is :class:`treadle.n
 """
 
 cimport cython
+from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_CheckExact
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
-
-import operator
 
 from treadle.ndarray._layout cimport (
     broadcast_shape, broadcast_view, checked_size, dense_strides, is_dense, reshape_strides, view_size,
 )
 from treadle.ndarray._memory cimport allocate_host, wrap
-from treadle.ndarray._shapes cimport normal_axis, read_shape, view_shape
+from treadle.ndarray._shapes cimport normal_axis, read_lengths, read_shape, shape_argument, view_shape
 from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
 
 from treadle.ndarray._shapes import normalize_axis
@@ -23,15 +23,15 @@ from treadle.ndarray.errors import IndexingError, ShapeError
 
 cdef extern from "Python.h":
     bint PySlice_Check(object value)
-    int PySlice_Unpack(object slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) except? -1
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+    int PySlice_Unpack(object slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step)
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t step)
 
 cdef extern from "kernels/objects.h":
-    object td_new(PyObject *type, object arguments)
-    void td_recycle(PyObject *type)
+    object td_new(PyObject *type)
+    int td_recycle(PyObject *type, size_t view_from, size_t view_end) except -1
 
 cdef type _array_type = None
-cdef tuple _NO_ARGUMENTS = ()
 cdef Device cpu_device = Device("cpu", 0, None)
 
 
@@ -39,15 +39,18 @@ def get_cpu_device():
     return cpu_device
 
 
-cdef void set_array_type(type array_type):
+cdef int set_array_type(type array_type) except -1:
     """The class of the arrays that are made here; it is defined in a module above this one."""
     global _array_type
+    cdef Strided one = Strided.__new__(Strided)
+    cdef size_t view_from = <char *>&one.view - <char *><PyObject *>one
     _array_type = array_type
-    td_recycle(<PyObject *>array_type)
+    td_recycle(<PyObject *>array_type, view_from, view_from + sizeof(td_view))
+    return 0
 
 
 cdef Strided blank():
-    return <Strided>td_new(<PyObject *>_array_type, _NO_ARGUMENTS)
+    return <Strided>td_new(<PyObject *>_array_type)
 
 
 cdef Strided allocate(DType dtype, Device device, const td_view *shape):
@@ -81,11 +84,11 @@ cdef Strided allocate(DType dtype, Device device, const td_view *shape):
     return out
 
 
-cdef int64_t _reach(object stride, int64_t length) except? -1:
-    """The signed distance in bytes from the first to the last element of an axis, cut to what memory can hold."""
-    if length <= 1:
-        return 0
-    return max(-(1 << 58), min(stride * (length - 1), 1 << 58))
+cdef tuple _axes_tuple(axes):
+    try:
+        return tuple(axes)
+    except TypeError:
+        raise ShapeError(f"permute_dims: axes is a sequence of ints, not {axes!r}") from None
 
 
 @cython.no_gc
@@ -172,30 +175,37 @@ cdef class Strided:
             dense_strides(&out.view, self.dtype.itemsize)
         elif reshape_strides(&self.view, &out.view, self.dtype.itemsize) != 0:
             return None
-        out.dense = is_dense(&out.view, self.dtype.itemsize)
+        if not self.dense:
+            out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
 
     def view_permuted(self, axes):
         """The axes in another order: ``permute_dims``."""
         cdef Strided out
-        cdef int axis, place
-        cdef list order
-        try:
-            order = [normal_axis(each, &self.view, "permute_dims") for each in axes]
-        except TypeError:
-            raise ShapeError(f"permute_dims: axes is a sequence of ints, not {axes!r}") from None
-        if len(order) != self.view.ndim or len(set(order)) != len(order):
-            raise ShapeError(f"permute_dims: {tuple(axes)} does not name each of the {self.view.ndim} axes once")
+        cdef int axis
+        cdef int place = 0
+        cdef unsigned int seen = 0
+        if not PyTuple_CheckExact(axes):
+            axes = _axes_tuple(axes)
         out = self.alias()
-        for place in range(self.view.ndim):
-            axis = order[place]
+        for each in <tuple>axes:
+            axis = normal_axis(each, &self.view, "permute_dims")
+            if seen >> axis & 1:
+                break
+            seen |= 1u << axis
             out.view.shape[place] = self.view.shape[axis]
             out.view.strides[place] = self.view.strides[axis]
+            place += 1
+        if place != self.view.ndim or place != len(<tuple>axes):
+            raise ShapeError(f"permute_dims: {axes} does not name each of the {self.view.ndim} axes once")
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
 
     def view_transposed(self):
         """All axes in reverse order."""
+        return self.transposed()
+
+    cdef Strided transposed(self):
         cdef Strided out = self.alias()
         cdef int axis
         for axis in range(self.view.ndim):
@@ -290,39 +300,38 @@ cdef class Strided:
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
 
-    def view_strided(self, int64_t offset, shape, strides, bint writable):
-        """Another walk over the memory between this array's first and last byte, from ``offset`` bytes behind its first
-        element on: any shape and strides (bytes) that stay inside and on whole elements."""
+    cdef Strided first_sliced(self, slice each):
+        """Basic indexing with one slice: the commonest kind."""
+        cdef Py_ssize_t start, stop, step
+        cdef int64_t length = self.view.shape[0]
+        cdef int64_t stride = self.view.strides[0]
+        cdef Strided out
+        if PySlice_Unpack(each, &start, &stop, &step) < 0:
+            _raise_slice_error(each)
+        out = self.alias()
+        out.view.shape[0] = PySlice_AdjustIndices(length, &start, &stop, step)
+        if out.view.shape[0]:
+            out.view.data += start * stride
+            if out.view.shape[0] > 1:
+                out.view.strides[0] = step * stride
+            out.size = self.size // length * out.view.shape[0]
+        else:
+            out.size = 0
+        if step != 1 or not self.dense:
+            out.dense = is_dense(&out.view, self.dtype.itemsize)
+        return out
+
+    cdef Strided first_taken(self, object index):
+        """Basic indexing with one int."""
+        cdef int64_t place = self._place(index, 0)
         cdef Strided out = self.alias()
-        cdef int axis
-        cdef int64_t low, high, span
-        cdef int64_t first = 0
-        cdef int64_t end = self.dtype.itemsize if self.size else 0
-        read_shape(shape, &out.view, "as_strided")
-        steps = [operator.index(each) for each in strides]
-        if len(steps) != out.view.ndim:
-            raise ShapeError(f"as_strided: {len(steps)} strides for {out.view.ndim} dimensions")
-        for axis in range(self.view.ndim):
-            span = self.view.strides[axis] * (self.view.shape[axis] - 1) if self.size else 0
-            first, end = first + min(span, 0), end + max(span, 0)
-        low, high = offset, offset + self.dtype.itemsize
-        out.size = checked_size(&out.view)
-        if out.size < 0:
-            raise ShapeError(f"as_strided: {view_shape(&out.view)} has more elements than can be counted")
-        for axis in range(out.view.ndim):
-            if abs(steps[axis]) >= 1 << 56 or steps[axis] % self.dtype.itemsize:
-                raise ShapeError(f"as_strided: a stride of {steps[axis]} bytes is no multiple of the item size "
-                                 f"{self.dtype.itemsize}")
-            out.view.strides[axis] = steps[axis]
-            span = _reach(steps[axis], out.view.shape[axis])
-            low, high = low + min(span, 0), high + max(span, 0)
-        if offset % self.dtype.itemsize or (out.size and (low < first or high > end)):
-            raise ShapeError(f"as_strided: shape {view_shape(&out.view)}, strides {tuple(steps)}, offset {offset} "
-                             f"leaves the array's memory, bytes {first} to {end}")
-        if out.size:
-            out.view.data += offset
-        out.dense = is_dense(&out.view, self.dtype.itemsize)
-        out.writable = self.writable and writable
+        out.view.ndim -= 1
+        out.view.data += place * self.view.strides[0]
+        memcpy(out.view.shape, &self.view.shape[1], out.view.ndim * sizeof(int64_t))
+        memcpy(out.view.strides, &self.view.strides[1], out.view.ndim * sizeof(int64_t))
+        out.size = self.size // self.view.shape[0]
+        if not self.dense or self.size == 0:
+            out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
 
     cdef Strided sliced(self, tuple key):
@@ -350,9 +359,7 @@ cdef class Strided:
             elif each is Ellipsis:
                 axis = self._keep_axes(out, axis, skipped)
             elif PySlice_Check(each):
-                try:
-                    PySlice_Unpack(each, &start, &stop, &step)
-                except (TypeError, ValueError):
+                if PySlice_Unpack(each, &start, &stop, &step) < 0:
                     _raise_slice_error(each)
                 length = PySlice_AdjustIndices(self.view.shape[axis], &start, &stop, step)
                 if length:
@@ -385,10 +392,9 @@ cdef class Strided:
 
     cdef int64_t _place(self, object index, int axis) except -1:
         cdef int64_t length = self.view.shape[axis]
-        cdef int64_t place
-        try:
-            place = index
-        except OverflowError:
+        cdef int beyond = 0
+        cdef int64_t place = PyLong_AsLongLongAndOverflow(index, &beyond)
+        if beyond:
             place = -length - 1
         if place < -length or place >= length:
             raise IndexingError(f"index {index} is out of bounds for axis {axis} of length {length} "
@@ -402,25 +408,17 @@ cdef class Strided:
         cdef int64_t size = 1
         cdef int64_t length
         cdef int unknown = -1
-        view.ndim = 0
-        try:
-            shape = [operator.index(each) for each in (shape if hasattr(shape, "__iter__") else (shape,))]
-        except (TypeError, OverflowError):
-            raise ShapeError(f"reshape: a shape is an int or a sequence of ints, not {shape!r}") from None
-        if len(shape) > TD_MAX_NDIM:
-            raise ShapeError(f"reshape: more than {TD_MAX_NDIM} dimensions")
-        for each in shape:
-            if each > 1 << 56:
-                raise self._no_reshape(shape)
-            length = each
+        cdef int axis
+        read_lengths(shape, &view, "reshape")
+        for axis in range(view.ndim):
+            length = view.shape[axis]
             if length == -1 and unknown < 0:
-                unknown = view.ndim
-            elif length < 0 or (length and size > (<int64_t>1 << 56) // length):
+                unknown = axis
+            elif length < 0 or length > <int64_t>1 << 56 or (
+                    (length | size) >> 28 and length and size > (<int64_t>1 << 56) // length):
                 raise self._no_reshape(shape)
             else:
                 size *= length
-            view.shape[view.ndim] = length
-            view.ndim += 1
         if unknown >= 0:
             if size == 0 or self.size % size != 0:
                 raise self._no_reshape(shape)
@@ -431,15 +429,17 @@ cdef class Strided:
         if out is None:
             if not may_copy:
                 raise ValueError(f"reshape: shape {self.shape_tuple()} with strides {self.strides} has no view of "
-                                 f"shape {tuple(shape)}")
+                                 f"shape {shape_argument(shape)}")
             out = (<Strided>(<object>self).copy()).reshaped(&view)
         return out
 
     cdef object _no_reshape(self, shape):
-        return ShapeError(f"reshape: {self.size} elements of shape {self.shape_tuple()} do not fit {tuple(shape)}")
+        return ShapeError(f"reshape: {self.size} elements of shape {self.shape_tuple()} do not fit "
+                          f"{shape_argument(shape)}")
 
 
 cdef int _raise_slice_error(object each) except -1:
+    PyErr_Clear()
     if each.step == 0:
         raise IndexingError(f"index: the step of {each!r} is zero") from None
     raise IndexingError(f"index: a slice is made of ints, not {each!r}") from None

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
-from treadle.ndarray import _array, _families
+from treadle.ndarray import _array, _families, _fresh
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import ForeignBuffer
 from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named, result_dtype
@@ -24,6 +24,7 @@ _FORMATS |= {"l": type_of["int64"], "L": type_of["uint64"], "n": type_of["int64"
 _float32, _int64, _bool = type_of["float32"], type_of["int64"], type_of["bool"]
 
 _PLAIN = (bool, int, float)
+_SEQUENCES = (list, tuple, range)
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
 DTypeLike = DType | str | type
@@ -50,6 +51,10 @@ def asarray(
     >>> nd.asarray([[1, 2], [3, 4]]).shape
     (2, 2)
     """
+    if type(obj) is list and dtype is None and not copy:
+        plain = _fresh.from_plain_list(obj)
+        if plain is not None and copy is None and _place(device) is _cpu:
+            return plain
     wanted = None if dtype is None else dtype_named(dtype)
     shares = False
     if isinstance(obj, NDArray):
@@ -59,7 +64,7 @@ def asarray(
         place = _place(device)
         if type(obj) in _PLAIN:
             array = _from_sequence([obj], (), wanted)
-        elif isinstance(obj, list | tuple | range):
+        elif isinstance(obj, _SEQUENCES):
             array = _from_nested(obj, wanted)
         else:
             array, shares = _from_buffer(obj)
@@ -82,7 +87,7 @@ def as_array(x: Any) -> NDArray:
 def _from_nested(obj: Sequence[Any], dtype: DType | None) -> NDArray:
     shape: list[int] = []
     level: Any = obj
-    while isinstance(level, list | tuple | range):
+    while isinstance(level, _SEQUENCES):
         if len(shape) == 32:
             raise ShapeError("asarray: sequences nested more than 32 deep")
         shape.append(len(level))
@@ -110,20 +115,20 @@ def _stacked(obj: Any, dtype: DType | None) -> NDArray:
 
 def _collect(obj: Any, shape: tuple[int, ...], depth: int, scalars: list[Any]) -> None:
     if depth == len(shape):
-        if isinstance(obj, list | tuple | range):
+        if isinstance(obj, _SEQUENCES):
             raise ShapeError(
                 f"asarray: ragged sequence: {type(obj).__name__} where a number is expected at depth {depth}"
             )
         scalars.append(obj)
         return
-    if not isinstance(obj, list | tuple | range):
+    if not isinstance(obj, _SEQUENCES):
         raise ShapeError(
             f"asarray: ragged sequence: {type(obj).__name__} where a sequence of length {shape[depth]} is expected at "
             f"depth {depth}"
         )
     if len(obj) != shape[depth]:
         raise ShapeError(f"asarray: ragged sequence: lengths {shape[depth]} and {len(obj)} at depth {depth}")
-    if depth + 1 == len(shape) and not any(isinstance(each, list | tuple | range) for each in obj):
+    if depth + 1 == len(shape) and not any(isinstance(each, _SEQUENCES) for each in obj):
         scalars.extend(obj)
         return
     for each in obj:
@@ -207,7 +212,8 @@ def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | 
     >>> nd.empty((2, 3)).shape
     (2, 3)
     """
-    return _array.empty(shape, _float32 if dtype is None else dtype_named(dtype), _place(device))
+    place = default_device() if device is None else find_device(device)
+    return _array.empty(shape, _float32 if dtype is None else dtype_named(dtype), place)
 
 
 def full(
@@ -234,7 +240,8 @@ def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | 
     >>> nd.zeros(2)
     array([0., 0.])
     """
-    return full(shape, 0, dtype=_float32 if dtype is None else dtype, device=device)
+    place = default_device() if device is None else find_device(device)
+    return _fresh.filled(shape, 0, _float32 if dtype is None else dtype_named(dtype), place, "zeros")
 
 
 def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
@@ -244,7 +251,8 @@ def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | N
     >>> nd.ones(2)
     array([1., 1.])
     """
-    return full(shape, 1, dtype=_float32 if dtype is None else dtype, device=device)
+    place = default_device() if device is None else find_device(device)
+    return _fresh.filled(shape, 1, _float32 if dtype is None else dtype_named(dtype), place, "ones")
 
 
 def empty_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from treadle.ndarray import _sorting
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType, result_dtype
 from treadle.ndarray.creation import as_array, asarray, type_of, zeros
@@ -30,6 +31,10 @@ def common_dtype(x: DType, y: DType) -> DType:
     if (x.kind == "f") != (y.kind == "f"):
         return type_of["float64"]
     return result_dtype(x, y)
+
+
+def contiguous(x: NDArray) -> NDArray:
+    return x if x.is_contiguous else x.copy()
 
 
 def _goes_before(element: NDArray, value: NDArray, side: str) -> NDArray:
@@ -75,6 +80,8 @@ def searchsorted(
         haystack = take(haystack, sorter)
     dtype = common_dtype(haystack.dtype, values.dtype)
     haystack, values = haystack.astype(dtype, copy=False), values.astype(dtype, copy=False)
+    if haystack.device.type == "cpu":
+        return _sorting.search(contiguous(haystack), contiguous(values), side == "right")
     before = zeros(values.shape, dtype="int64", device=values.device)
     step = 1 << haystack.size.bit_length()
     while step > 1 and values.size:  # `before` elements are known to stand before the value; try to add a step

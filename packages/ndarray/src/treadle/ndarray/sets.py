@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from treadle.ndarray import _sorting
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.creation import as_array, asarray, empty, full, ones
 from treadle.ndarray.data_types import result_type
@@ -39,11 +40,18 @@ class UniqueInverse(NamedTuple):
     inverse_indices: NDArray
 
 
-def _begins(ordered: NDArray) -> NDArray:
-    """True where a sorted element differs from the one before it."""
+def _groups(ordered: NDArray, places: NDArray | None = None) -> tuple[NDArray, NDArray | None]:
+    """Where each run of equal sorted elements starts; with places, the run of each element before it was sorted."""
+    if ordered.device.type == "cpu":
+        return _sorting.groups(ordered, places)
     begins = ones(ordered.shape, dtype="bool", device=ordered.device)
     begins[1:] = not_equal(ordered[1:], ordered[:-1])
-    return begins
+    (starts,) = nonzero(begins)
+    if places is None:
+        return starts, None
+    inverse = empty(ordered.shape, dtype="int64", device=ordered.device)
+    inverse[places] = cumsum(begins.astype("int64")) - 1
+    return starts, inverse
 
 
 def _counts(starts: NDArray, size: int) -> NDArray:
@@ -63,10 +71,8 @@ def unique_all(x: NDArray, /) -> UniqueAll:
     """
     array = as_array(x)
     ordered, places = sort_with_places(reshape(array, (-1,)), 0, False, "unique_all")
-    begins = _begins(ordered)
-    (starts,) = nonzero(begins)
-    inverse = empty(ordered.shape, dtype="int64", device=array.device)
-    inverse[places] = cumsum(begins.astype("int64")) - 1
+    starts, inverse = _groups(ordered, places)
+    assert inverse is not None
     return UniqueAll(
         take(ordered, starts), take(places, starts), reshape(inverse, array.shape), _counts(starts, array.size)
     )
@@ -81,7 +87,7 @@ def unique_counts(x: NDArray, /) -> UniqueCounts:
     """
     array = as_array(x)
     ordered = sort(reshape(array, (-1,)))
-    (starts,) = nonzero(_begins(ordered))
+    starts, _ = _groups(ordered)
     return UniqueCounts(take(ordered, starts), _counts(starts, array.size))
 
 
@@ -104,7 +110,7 @@ def unique_values(x: NDArray, /) -> NDArray:
     array([3, 5])
     """
     ordered = sort(reshape(as_array(x), (-1,)))
-    return take(ordered, nonzero(_begins(ordered))[0])
+    return take(ordered, _groups(ordered)[0])
 
 
 def isin(x1: NDArray | int | float, x2: NDArray | int | float, /, *, invert: bool = False) -> NDArray:

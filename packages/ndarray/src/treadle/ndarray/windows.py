@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from treadle.ndarray import _windows
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import Shape
@@ -23,7 +24,7 @@ def as_strided(
     >>> nd.as_strided(x, (3, 3), (8, 8)).tolist()
     [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
     """
-    return x.view_strided(offset, shape, strides, writable)
+    return _windows.strided(x, offset, shape, strides, writable)
 
 
 def sliding_window_view(
@@ -49,7 +50,7 @@ def sliding_window_view(
             raise ShapeError(f"sliding_window_view: no window of shape {lengths} over axes {axes} fits shape {x.shape}")
         shape[along] -= length - 1
     strides = (*x.strides, *(x.strides[along] for along in axes))
-    return x.view_strided(0, (*shape, *lengths), strides, writable)
+    return _windows.strided(x, 0, (*shape, *lengths), strides, writable)
 
 
 def diagonal(x: NDArray, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> NDArray:
@@ -72,4 +73,4 @@ def diagonal(x: NDArray, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1
     rest = [each for each in range(x.ndim) if each not in (first, second)]
     shape = (*(x.shape[each] for each in rest), length)
     strides = (*(x.strides[each] for each in rest), x.strides[first] + x.strides[second])
-    return x.view_strided(skip if length else 0, shape, strides, True)
+    return _windows.strided(x, skip if length else 0, shape, strides, True)

@@ -1,4 +1,4 @@
-/* Making array objects quickly: straight to the type's constructor, and from a stack of spare ones.
+/* Making array objects quickly: after a pattern, and from a stack of spare ones.
  * Called with the GIL held, which is the stack's lock. */
 #ifndef TREADLE_OBJECTS_H
 #define TREADLE_OBJECTS_H
@@ -6,14 +6,14 @@
 #include <Python.h>
 #include <string.h>
 
+#define TD_SPARE_OBJECTS 256
+#define TD_OBJECT_FIELDS 3 /* dtype, device, buffer: None until they are set */
+static void *td_spare_objects[TD_SPARE_OBJECTS];
+static int td_spare_count = 0;
+static PyObject *td_pattern;               /* an array whose fields are None, as the type's constructor left it */
+static size_t td_view_from, td_view_end;   /* the bytes of the view: whoever makes an array fills them in */
+
 /* An array object without memory must not get into users' hands: only td_new makes them. */
-static newfunc td_constructor;
-
-static PyObject *td_new(PyObject *type, PyObject *arguments)
-{
-    return td_constructor((PyTypeObject *)type, arguments, NULL);
-}
-
 static PyObject *td_refuse(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     (void)arguments, (void)keywords;
@@ -21,19 +21,17 @@ static PyObject *td_refuse(PyTypeObject *type, PyObject *arguments, PyObject *ke
                         type->tp_name);
 }
 
-#define TD_SPARE_OBJECTS 256
-static void *td_spare_objects[TD_SPARE_OBJECTS];
-static int td_spare_count = 0;
-
-static PyObject *td_object_alloc(PyTypeObject *type, Py_ssize_t items)
+static PyObject *td_new(PyObject *type)
 {
-    PyObject *object = (PyObject *)(td_spare_count ? td_spare_objects[--td_spare_count]
-                                                   : PyObject_Malloc((size_t)type->tp_basicsize));
-    (void)items;
+    const size_t head = sizeof(PyObject), size = (size_t)((PyTypeObject *)type)->tp_basicsize;
+    char *object = td_spare_count ? td_spare_objects[--td_spare_count] : PyObject_Malloc(size);
     if (!object)
         return PyErr_NoMemory();
-    memset(object, 0, (size_t)type->tp_basicsize);
-    return PyObject_Init(object, type);
+    memcpy(object + head, (char *)td_pattern + head, td_view_from - head);
+    memcpy(object + td_view_end, (char *)td_pattern + td_view_end, size - td_view_end);
+    for (int field = 0; field < TD_OBJECT_FIELDS; field++)
+        Py_INCREF(Py_None);
+    return PyObject_Init((PyObject *)object, (PyTypeObject *)type);
 }
 
 static void td_object_free(void *object)
@@ -44,12 +42,16 @@ static void td_object_free(void *object)
         PyObject_Free(object);
 }
 
-static void td_recycle(PyObject *type)
+static int td_recycle(PyObject *type, size_t view_from, size_t view_end)
 {
-    td_constructor = ((PyTypeObject *)type)->tp_new;
+    PyObject *no_arguments = PyTuple_New(0);
+    td_pattern = no_arguments ? ((PyTypeObject *)type)->tp_new((PyTypeObject *)type, no_arguments, NULL) : NULL;
+    Py_XDECREF(no_arguments);
+    td_view_from = view_from;
+    td_view_end = view_end;
     ((PyTypeObject *)type)->tp_new = td_refuse;
-    ((PyTypeObject *)type)->tp_alloc = td_object_alloc;
     ((PyTypeObject *)type)->tp_free = td_object_free;
+    return td_pattern ? 0 : -1;
 }
 
 #endif

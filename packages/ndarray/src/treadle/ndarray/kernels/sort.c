@@ -1,203 +1,212 @@
-/* Elements are sorted by unsigned keys of the same order: 32 bits wide for the narrow types, else 64.
+/* Arrays cut into lines for the kernels.
  *
- * A float's key is its bits, with the sign bit turned for positive numbers and every bit for negative ones (Herf, "Radix
- * tricks", 2001). Descending order turns every bit of the key once more, so that equal elements keep their order in both
- * directions. NaNs and zeros need care, because equal elements with different bits must keep their order:
- * with places, 0.0 and -0.0 share a key and every NaN has the largest, and the values are fetched by place; without, NaNs
- * are left out of the sort, and they and the block of mixed zeros are written in the order in which they came. */
+ * Lines whose elements do not lie side by side are copied a tile at a time, as many neighbouring lines as fill a cache
+ * line, so that memory is read in runs; their results go back the same way. */
 #include "sort.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
-enum { TD_SORT_RUN = 24, TD_SORT_RADIX_FROM = 16 }; /* the latter times the bytes of a key */
+#include "isa.h"
+#include "sort_kernels.h"
 
-typedef struct {
-    uint32_t key, place;
-} td_narrow_pair;
-typedef struct {
-    uint64_t key, place;
-} td_wide_pair;
+enum { TILE_LINES = 16, TILE_PAD = 64, TILE_BYTES = 1 << 20, BLOCK_ELEMENTS = 1 << 15 };
 
-#define ITEM_KEY(item) (item)
-#define PAIR_KEY(item) ((item).key)
+_Thread_local int64_t td_sort_moved;
+int td_sort_depth = -1;
 
-#define NAME(x) narrow_keys_##x
-#define ITEM uint32_t
-#define KEY uint32_t
-#define KEY_OF ITEM_KEY
-#include "sort_body.h"
-#undef NAME
-#undef ITEM
-#undef KEY_OF
-#define NAME(x) narrow_pairs_##x
-#define ITEM td_narrow_pair
-#define KEY_OF PAIR_KEY
-#include "sort_body.h"
-#undef NAME
-#undef ITEM
-#undef KEY
-#undef KEY_OF
-#define NAME(x) wide_keys_##x
-#define ITEM uint64_t
-#define KEY uint64_t
-#define KEY_OF ITEM_KEY
-#include "sort_body.h"
-#undef NAME
-#undef ITEM
-#undef KEY_OF
-#define NAME(x) wide_pairs_##x
-#define ITEM td_wide_pair
-#define KEY_OF PAIR_KEY
-#include "sort_body.h"
+extern const td_sort_kernels td_sort_baseline;
+#if defined(__x86_64__)
+extern const td_sort_kernels td_sort_avx2, td_sort_avx512;
+extern uint64_t td_sort_places[256], td_sort_wide_places[16];
 
-/* --- keys of the element types, and back -------------------------------------------------------------------------- */
-#define TOP32 0x80000000u
-#define TOP64 0x8000000000000000u
-static inline uint32_t key_bool(td_bool x) { return x; }
-static inline uint32_t key_u8(uint8_t x) { return x; }
-static inline uint32_t key_u16(uint16_t x) { return x; }
-static inline uint32_t key_u32(uint32_t x) { return x; }
-static inline uint64_t key_u64(uint64_t x) { return x; }
-static inline uint32_t key_i8(int8_t x) { return (uint32_t)x ^ TOP32; }
-static inline uint32_t key_i16(int16_t x) { return (uint32_t)x ^ TOP32; }
-static inline uint32_t key_i32(int32_t x) { return (uint32_t)x ^ TOP32; }
-static inline uint64_t key_i64(int64_t x) { return (uint64_t)x ^ TOP64; }
-static inline uint32_t key_f32(float x)
+static void fill_places(void)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits & TOP32 ? ~bits : bits ^ TOP32;
-}
-static inline uint64_t key_f64(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits & TOP64 ? ~bits : bits ^ TOP64;
-}
-
-static inline td_bool value_bool(uint32_t key) { return (td_bool)key; }
-static inline uint8_t value_u8(uint32_t key) { return (uint8_t)key; }
-static inline uint16_t value_u16(uint32_t key) { return (uint16_t)key; }
-static inline uint32_t value_u32(uint32_t key) { return key; }
-static inline uint64_t value_u64(uint64_t key) { return key; }
-static inline int8_t value_i8(uint32_t key) { return (int8_t)(key ^ TOP32); }
-static inline int16_t value_i16(uint32_t key) { return (int16_t)(key ^ TOP32); }
-static inline int32_t value_i32(uint32_t key) { return (int32_t)(key ^ TOP32); }
-static inline int64_t value_i64(uint64_t key) { return (int64_t)(key ^ TOP64); }
-static inline float value_f32(uint32_t key)
-{
-    uint32_t bits = key & TOP32 ? key ^ TOP32 : ~key;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static inline double value_f64(uint64_t key)
-{
-    uint64_t bits = key & TOP64 ? key ^ TOP64 : ~key;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* --- a line of one type ------------------------------------------------------------------------------------------- */
-#define READ(type, pointer, stride, i) (*(const type *)((pointer) + (i) * (stride)))
-#define STEP(type, pointer, stride, i) (*(type *)((pointer) + (i) * (stride)))
-#define IS_FLOAT(T) ((T)0.5 != 0)
-#define WIDTH_bool narrow
-#define WIDTH_u8 narrow
-#define WIDTH_u16 narrow
-#define WIDTH_u32 narrow
-#define WIDTH_u64 wide
-#define WIDTH_i8 narrow
-#define WIDTH_i16 narrow
-#define WIDTH_i32 narrow
-#define WIDTH_i64 wide
-#define WIDTH_f32 narrow
-#define WIDTH_f64 wide
-#define KEY_narrow uint32_t
-#define KEY_wide uint64_t
-
-#define DEFINE_SORT(sfx, T, ...) DEFINE_SORT_OF(sfx, T, WIDTH_##sfx)
-#define DEFINE_SORT_OF(sfx, T, width) DEFINE_SORT_BY(sfx, T, width)
-#define DEFINE_SORT_BY(sfx, T, width) \
-    static void sort_values_##sfx(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, int descending, \
-                                  void *scratch) \
-    { \
-        KEY_##width *keys = scratch, turn = descending ? (KEY_##width)-1 : 0; \
-        int64_t kept = 0, zeros = 0, at; \
-        for (int64_t i = 0; i < n; i++) { \
-            T element = READ(T, x, sx, i); \
-            zeros += IS_FLOAT(T) && element == 0; \
-            keys[kept] = key_##sfx(element) ^ turn; \
-            kept += element == element; \
-        } \
-        width##_keys_sort(kept, keys, keys + n); \
-        for (int64_t i = 0; i < kept; i++) \
-            STEP(T, values, sv, i) = value_##sfx(keys[i] ^ turn); \
-        if (zeros > 1) { \
-            for (at = 0; READ(T, values, sv, at) != 0; at++) \
-                ; \
-            for (int64_t i = 0; zeros > 0; i++) \
-                if (READ(T, x, sx, i) == 0) { \
-                    STEP(T, values, sv, at) = READ(T, x, sx, i); \
-                    at++, zeros--; \
-                } \
-        } \
-        for (int64_t i = 0; kept < n; i++) \
-            if (READ(T, x, sx, i) != READ(T, x, sx, i)) { \
-                STEP(T, values, sv, kept) = READ(T, x, sx, i); \
-                kept++; \
-            } \
-    } \
-    static void sort_narrow_pairs_##sfx(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, char *places, \
-                                        int64_t sp, int descending, void *scratch) \
-    DEFINE_SORT_PAIRS(sfx, T, width, width) \
-    static void sort_wide_pairs_##sfx(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, char *places, \
-                                      int64_t sp, int descending, void *scratch) \
-    DEFINE_SORT_PAIRS(sfx, T, width, wide)
-
-#define DEFINE_SORT_PAIRS(sfx, T, width, pair) \
-    { \
-        td_##pair##_pair *items = scratch; \
-        const KEY_##width turn = descending ? (KEY_##width)-1 : 0; \
-        for (int64_t i = 0; i < n; i++) { \
-            T element = READ(T, x, sx, i); \
-            items[i].key = element != element ? (KEY_##width)-1 : (KEY_##width)(key_##sfx(element == 0 ? 0 : element) ^ turn); \
-            items[i].place = (KEY_##pair)i; \
-        } \
-        pair##_pairs_sort(n, items, items + n); \
-        for (int64_t i = 0; places && i < n; i++) \
-            STEP(int64_t, places, sp, i) = (int64_t)items[i].place; \
-        for (int64_t i = 0; values && i < n; i++) \
-            STEP(T, values, sv, i) = READ(T, x, sx, (int64_t)items[i].place); \
+    for (unsigned mask = 0; mask < 256; mask++) {
+        uint64_t places = 0;
+        int count = 0;
+        for (int side = 1; side >= 0; side--)
+            for (unsigned lane = 0; lane < 8; lane++)
+                if ((int)(mask >> lane & 1) == side)
+                    places |= (uint64_t)lane << 8 * count++;
+        td_sort_places[mask] = places;
     }
-TD_TYPES_ALL(DEFINE_SORT, )
+    for (unsigned mask = 0; mask < 16; mask++) {
+        uint64_t places = 0;
+        for (int at = 0; at < 4; at++) {
+            const uint64_t lane = td_sort_places[mask] >> 8 * at & 255; /* the unset ones above 3 come last */
+            places |= (2 * lane | (2 * lane + 1) << 8) << 16 * at;
+        }
+        td_sort_wide_places[mask] = places;
+    }
+}
+#endif
 
-#define SORT_ROW(sfx, T, ...) [TD_##sfx] = {sort_values_##sfx, sort_narrow_pairs_##sfx, sort_wide_pairs_##sfx, sizeof(T) == 8},
-typedef void (*td_pairs_sort)(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, char *places, int64_t sp,
-                              int descending, void *scratch);
-static const struct {
-    void (*values)(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, int descending, void *scratch);
-    td_pairs_sort narrow_pairs, wide_pairs;
-    int wide;
-} sorts[TD_DTYPE_COUNT] = {TD_TYPES_ALL(SORT_ROW, )};
-
-/* Whether the places of n elements need more than 32 bits. */
-static int is_long(int64_t n) { return n > (int64_t)UINT32_MAX; }
-
-int64_t td_sort_scratch(int dtype, int64_t n, int with_places)
+const td_sort_kernels *td_sort_select(int isa)
 {
-    int64_t key = sorts[dtype].wide || (with_places && is_long(n)) ? 8 : 4;
-    return 2 * n * key * (with_places ? 2 : 1);
+#if defined(__x86_64__)
+    if (isa == TD_ISA_AVX512)
+        return &td_sort_avx512;
+    if (isa == TD_ISA_AVX2) {
+        fill_places();
+        return &td_sort_avx2;
+    }
+#endif
+    (void)isa;
+    return &td_sort_baseline;
 }
 
-void td_sort_line(int dtype, int64_t n, const char *x, int64_t sx, char *values, int64_t sv, char *places, int64_t sp,
-                  int descending, void *scratch)
+static int64_t up_to_64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
+
+/* Whether it is worth to look for the first few among all, instead of sorting them. */
+static int is_selection(const td_sort_job *job) { return job->taken < job->length / 4; }
+
+static int64_t line_scratch(const td_sort_job *job, int64_t itemsize)
 {
-    if (!places)
-        sorts[dtype].values(n, x, sx, values, sv, descending, scratch);
-    else if (is_long(n))
-        sorts[dtype].wide_pairs(n, x, sx, values, sv, places, sp, descending, scratch);
-    else
-        sorts[dtype].narrow_pairs(n, x, sx, values, sv, places, sp, descending, scratch);
+    if (is_selection(job))
+        return 4 * td_top_room(job->taken) * 8;
+    if (job->places || job->taken < job->length)
+        return 3 * job->length * 8;
+    return 2 * job->length * (itemsize == 8 ? 8 : 4);
+}
+
+void td_sort_plan(td_sort_job *job)
+{
+    const int64_t itemsize = job->kernels->types[job->dtype].itemsize, inner = job->shape[job->outer - 1];
+    const int x_lies = job->x_stride == itemsize, values_lie = !job->values || job->value_stride == itemsize;
+    int64_t lines = 1;
+    for (int axis = 0; axis < job->outer; axis++)
+        lines *= job->shape[axis];
+    job->tile = 1;
+    if (!x_lies || !values_lie || (job->places && job->place_stride != 8)) {
+        job->tile = TILE_BYTES / (job->length * itemsize);
+        job->tile = job->tile < 4 ? 4 : job->tile > TILE_LINES ? TILE_LINES : job->tile;
+        job->tile = job->tile > inner ? inner : job->tile;
+    }
+    job->x_tile_bytes = x_lies ? 0 : up_to_64(job->length * itemsize) + TILE_PAD;
+    job->value_tile_bytes = job->tile > 1 && job->values ? up_to_64(job->taken * itemsize) + TILE_PAD : 0;
+    job->place_tile_bytes = job->tile > 1 && job->places ? up_to_64(job->taken * 8) + TILE_PAD : 0;
+    job->line_bytes = up_to_64(line_scratch(job, itemsize));
+    job->worker_bytes = job->line_bytes + job->tile * (job->x_tile_bytes + job->value_tile_bytes +
+                                                         job->place_tile_bytes);
+    job->chunks = (inner + job->tile - 1) / job->tile;
+    job->units = lines / inner * job->chunks;
+    job->units_per_block = BLOCK_ELEMENTS / (job->length * job->tile);
+    job->units_per_block += job->units_per_block < 1;
+    job->blocks = (job->units + job->units_per_block - 1) / job->units_per_block;
+}
+
+#define COPY_TILE(T) \
+    for (int64_t i = 0; i < n; i++) \
+        for (int64_t line = 0; line < lines; line++) \
+            *(T *)(to + i * to_step + line * to_line) = *(const T *)(from + i * from_step + line * from_line);
+static void copy_tile(int64_t itemsize, int64_t n, int64_t lines, const char *from, int64_t from_step,
+                      int64_t from_line, char *to, int64_t to_step, int64_t to_line)
+{
+    switch (itemsize) {
+    case 1: COPY_TILE(uint8_t) break;
+    case 2: COPY_TILE(uint16_t) break;
+    case 4: COPY_TILE(uint32_t) break;
+    default: COPY_TILE(uint64_t)
+    }
+}
+
+#define GATHER(T) \
+    for (int64_t i = 0; i < n; i++) \
+        *(T *)(to + i * step) = *(const T *)(x + places[i] * sx);
+static void gather(int64_t itemsize, int64_t n, const int64_t *places, const char *x, int64_t sx, char *to, int64_t step)
+{
+    switch (itemsize) {
+    case 1: GATHER(uint8_t) break;
+    case 2: GATHER(uint16_t) break;
+    case 4: GATHER(uint32_t) break;
+    default: GATHER(uint64_t)
+    }
+}
+
+static void sort_line(const td_sort_job *job, const char *x, int64_t sx, char *values, int64_t sv, char *places,
+                      int64_t sp, char *scratch)
+{
+    const td_sort_kernels *kernels = job->kernels;
+    const int64_t turn = job->descending ? -1 : 0, itemsize = kernels->types[job->dtype].itemsize;
+    const td_order_loop order = kernels->types[job->dtype].order;
+    int64_t *found = (int64_t *)scratch;
+    if (!places && job->taken == job->length) {
+        kernels->types[job->dtype].values(job->length, x, sx, values, sv, job->descending, scratch);
+        return;
+    }
+    if (is_selection(job)) {
+        found = kernels->top_keys(job->length, job->taken, x, sx, turn, order, found);
+    } else {
+        order(job->length, x, sx, turn, found);
+        found = kernels->order_keys(job->length, found);
+    }
+    if (values)
+        gather(itemsize, job->taken, found, x, sx, values, sv);
+    if (places)
+        copy_tile(8, job->taken, 1, (char *)found, 8, 0, places, sp, 0);
+}
+
+/* Where lines lie: the first one, and the steps from element to element and from line to line. */
+typedef struct {
+    char *data;
+    int64_t step, line;
+} lines_at;
+
+static lines_at in_array(char *data, int64_t step, const int64_t *strides, const td_sort_job *job, int64_t unit)
+{
+    const int last = job->outer - 1;
+    lines_at lines = {data, step, strides[last]};
+    int64_t outer = unit / job->chunks;
+    if (!data)
+        return lines;
+    lines.data += unit % job->chunks * job->tile * strides[last];
+    for (int axis = last - 1; axis >= 0; outer /= job->shape[axis], axis--)
+        lines.data += outer % job->shape[axis] * strides[axis];
+    return lines;
+}
+
+/* A unit: up to `tile` lines side by side along the innermost outer axis. */
+static void sort_unit(const td_sort_job *job, int64_t unit, char *scratch)
+{
+    const int64_t itemsize = job->kernels->types[job->dtype].itemsize;
+    const int64_t left = job->shape[job->outer - 1] - unit % job->chunks * job->tile;
+    const int64_t lines = left > job->tile ? job->tile : left;
+    const lines_at x = in_array((char *)job->x, job->x_stride, job->x_strides, job, unit);
+    const lines_at values = in_array(job->values, job->value_stride, job->value_strides, job, unit);
+    const lines_at places = in_array(job->places, job->place_stride, job->place_strides, job, unit);
+    lines_at from = x, to = values, to_places = places;
+    scratch += job->line_bytes;
+    if (job->x_tile_bytes) {
+        from = (lines_at){scratch, itemsize, job->x_tile_bytes};
+        copy_tile(itemsize, job->length, lines, x.data, x.step, x.line, from.data, from.step, from.line);
+    }
+    scratch += job->tile * job->x_tile_bytes;
+    if (job->value_tile_bytes)
+        to = (lines_at){scratch, itemsize, job->value_tile_bytes};
+    scratch += job->tile * job->value_tile_bytes;
+    if (job->place_tile_bytes)
+        to_places = (lines_at){scratch, 8, job->place_tile_bytes};
+    scratch -= job->line_bytes + job->tile * (job->x_tile_bytes + job->value_tile_bytes);
+    for (int64_t line = 0; line < lines; line++)
+        sort_line(job, from.data + line * from.line, from.step, to.data ? to.data + line * to.line : NULL, to.step,
+                  to_places.data ? to_places.data + line * to_places.line : NULL, to_places.step, scratch);
+    if (job->value_tile_bytes)
+        copy_tile(itemsize, job->taken, lines, to.data, to.step, to.line, values.data, values.step, values.line);
+    if (job->place_tile_bytes)
+        copy_tile(8, job->taken, lines, to_places.data, to_places.step, to_places.line, places.data, places.step,
+                  places.line);
+}
+
+void td_sort_block(void *context, int64_t block)
+{
+    const td_sort_job *job = context;
+    const int64_t first = block * job->units_per_block, end = first + job->units_per_block;
+    _Atomic int32_t *taken = (_Atomic int32_t *)job->taken_scratch;
+    int worker = 0;
+    while (atomic_exchange(&taken[worker], 1)) /* there are as many as threads: one is free */
+        worker = (worker + 1) % job->workers;
+    for (int64_t unit = first; unit < end && unit < job->units; unit++)
+        sort_unit(job, unit, job->scratch + worker * job->worker_bytes);
+    atomic_store(&taken[worker], 0);
 }
