@@ -25,7 +25,7 @@ C_SOURCES = {
 MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_matmul",
     "_indexing", "_random", "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime",
-    "_dlpack", "_windows", "_sorting",
+    "_dlpack", "_windows", "_sorting", "_fused",
 )  # fmt: skip
 
 
