@@ -24,8 +24,8 @@ C_SOURCES = {
 }  # fmt: skip
 MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
-    "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_updates", "_operators",
-    "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh",
+    "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_fused", "_updates",
+    "_operators", "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh",
 )  # fmt: skip
 
 

@@ -162,7 +162,14 @@ def test_variances_of_little_and_nothing() -> None:
     assert nd.var(nd.ones((2, 3)), axis=(), keepdims=True).tolist() == [[0.0] * 3] * 2
 
 
-EDGES = [[0.0, 1.0, -1.0], [1e30, -1e30, 0.0], [-np.inf, 0.0, 1.0], [-np.inf] * 3, [np.inf, 0.0, 1.0], [np.nan, 0.0, 1.0]]
+EDGES = [
+    [0.0, 1.0, -1.0],
+    [1e30, -1e30, 0.0],
+    [-np.inf, 0.0, 1.0],
+    [-np.inf] * 3,
+    [np.inf, 0.0, 1.0],
+    [np.nan, 0.0, 1.0],
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,4 +1,4 @@
-"""Elementwise work whose operands lie across each other: it is walked in tiles, and large outputs pass the caches by."""
+"""Operands that lie across each other are walked in tiles; large outputs go past the caches."""
 
 import itertools
 from typing import Any
@@ -46,7 +46,7 @@ def test_mixed_layouts(shape: tuple[int, int]) -> None:
     np.testing.assert_array_equal((x - y.T).numpy(), a - b.T)
     np.testing.assert_array_equal((y.T - x).numpy(), b.T - a)
     np.testing.assert_array_equal((x.T - z.T).numpy(), (a - c).T)
-    np.testing.assert_array_equal((y.T < x).numpy(), b.T < a)
+    np.testing.assert_array_equal((x > y.T).numpy(), a > b.T)
     np.testing.assert_array_equal(nd.negative(x.T).numpy(), -a.T)
     np.testing.assert_array_equal((x.T - y[0]).numpy() if shape[0] == y.shape[1] else a.T - b[0], a.T - b[0])
     np.testing.assert_array_equal((x.T - y[:, :1]).numpy(), a.T - b[:, :1])

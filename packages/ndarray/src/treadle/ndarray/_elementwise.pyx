@@ -210,7 +210,7 @@ cdef void _run_tile(const Job *job, int64_t tile) noexcept nogil:
     cdef int64_t first_column = tile // job.row_tiles % job.column_tiles * job.tile_columns
     cdef int64_t rows = min(job.tile_rows, walk.shape[run - 1] - first_row)
     cdef int64_t columns = min(job.tile_columns, walk.shape[run] - first_column)
-    cdef int64_t row, size
+    cdef int64_t _row, size
     cdef int operand
     locate(walk, run - 1, tile // (job.row_tiles * job.column_tiles), data, position)
     for operand in range(walk.operands):
@@ -225,7 +225,7 @@ cdef void _run_tile(const Job *job, int64_t tile) noexcept nogil:
             td_transpose(size, columns, rows, data[operand], strides[operand], steps[operand], buffer, columns * size)
             data[operand], steps[operand], strides[operand] = buffer, columns * size, size
             buffer += TILE_BYTES
-    for row in range(rows):
+    for _row in range(rows):
         _do_run(job, columns, data, strides)
         for operand in range(walk.operands):
             data[operand] += steps[operand]

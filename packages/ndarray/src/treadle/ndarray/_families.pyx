@@ -9,18 +9,17 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from treadle.ndarray._elementwise cimport (
-    TD_BINARY_add, TD_LOG_SOFTMAX, TD_LOGSUMEXP, TD_SOFTMAX, arange_view, slots, td_arg_reduction, td_reduction,
-    td_softmax_loop, td_squares,
+    TD_BINARY_add, arange_view, slots, td_arg_reduction, td_reduction,
 )
 from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, nonzero_view, scatter_view
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape
-from treadle.ndarray._lines cimport arg_view, scan_view, softmax_view
+from treadle.ndarray._lines cimport arg_view, scan_view
 from treadle.ndarray._matmul cimport matmul as matmul_view
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copied, copy_into, must_share_device,
 )
 from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw, shuffle
-from treadle.ndarray._reduce cimport reduce_view, variance_view
+from treadle.ndarray._reduce cimport reduce_view
 from treadle.ndarray._shapes cimport normal_axis, view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
@@ -35,7 +34,6 @@ cdef dict _DRAWS = {
     "bits": DRAW_BITS, "uniform": DRAW_UNIFORM, "normal": DRAW_NORMAL, "integers": DRAW_INTEGERS,
     "bernoulli": DRAW_BERNOULLI,
 }
-cdef dict _SOFTMAX_FORMS = {"softmax": TD_SOFTMAX, "log_softmax": TD_LOG_SOFTMAX, "logsumexp": TD_LOGSUMEXP}
 
 
 def normal_axes(str op, Strided x not None, axis):
@@ -102,7 +100,7 @@ def reduce(str op, Strided x not None, axis, bint keepdims):
     cdef double divisor = 1.0
     if rule.floats and not is_floating(x.view.dtype):
         x = converted(x, TD_f32)
-    count = _reduced_shape(x, axes, &shape)
+    count = reduced_shape(x, axes, &shape)
     out = allocate(rule.result_dtype(x.view.dtype), x.device, &shape)
     if count == 0 and rule.chooses:
         raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
@@ -117,10 +115,10 @@ def reduce(str op, Strided x not None, axis, bint keepdims):
         else:
             with nogil:
                 reduce_view(reduction, &x.view, &out.view, divisor)
-    return out if keepdims else _without(out, axes)
+    return out if keepdims else without(out, axes)
 
 
-cdef Strided _without(Strided out, tuple axes):
+cdef Strided without(Strided out, tuple axes):
     """The reduced axes, of length 1, dropped."""
     cdef td_view shape
     cdef int axis
@@ -132,7 +130,7 @@ cdef Strided _without(Strided out, tuple axes):
     return out.reshaped(&shape)
 
 
-cdef int64_t _reduced_shape(Strided x, tuple axes, td_view *shape):
+cdef int64_t reduced_shape(Strided x, tuple axes, td_view *shape):
     """x's shape with 1 at the axes; the number of elements that are reduced into one."""
     cdef int64_t count = 1
     cdef int each
@@ -143,48 +141,6 @@ cdef int64_t _reduced_shape(Strided x, tuple axes, td_view *shape):
         count *= shape.shape[each]
         shape.shape[each] = 1
     return count
-
-
-def variance(Strided x not None, tuple axes, double correction, bint keepdims):
-    """The fused variance of a floating array; None where there is none for its device or dtype."""
-    cdef td_view shape
-    cdef const td_reduction *total = &slots.reduce[(<_Rule>_RULES["sum"]).number][x.view.dtype]
-    cdef const td_squares *squares = &slots.squares[x.view.dtype]
-    cdef Strided out
-    cdef double divisor
-    if not x.device.is_cpu or squares.row == NULL:
-        return None
-    divisor = max(0.0, <double>_reduced_shape(x, axes, &shape) - correction)
-    out = allocate(x.dtype, x.device, &shape)
-    if out.size and x.size < KEEP_GIL:
-        variance_view(total, squares, &x.view, &out.view, divisor)
-    elif out.size:
-        with nogil:
-            variance_view(total, squares, &x.view, &out.view, divisor)
-    return out if keepdims else _without(out, axes)
-
-
-def softmax(str op, Strided x not None, int axis):
-    """softmax, log_softmax or logsumexp (which keeps the axis); None where the device, dtype or layout has no kernel."""
-    cdef int form = _SOFTMAX_FORMS[op]
-    cdef td_softmax_loop kernel = slots.softmax[x.view.dtype]
-    cdef td_view shape = x.view
-    cdef Strided out
-    if not x.device.is_cpu:
-        kernel = NULL
-    if kernel == NULL or x.size == 0 or x.view.strides[axis] != x.dtype.itemsize:
-        return None
-    if form == TD_LOGSUMEXP:
-        shape.shape[axis] = 1
-    out = allocate(x.dtype, x.device, &shape)
-    if form != TD_LOGSUMEXP and out.view.strides[axis] != x.dtype.itemsize:
-        return None
-    if x.size < KEEP_GIL >> 4:
-        softmax_view(kernel, &x.view, axis, &out.view, form)
-    else:
-        with nogil:
-            softmax_view(kernel, &x.view, axis, &out.view, form)
-    return out
 
 
 def arg_reduce(str op, Strided x not None, axis, bint keepdims):
@@ -217,7 +173,7 @@ def arg_reduce(str op, Strided x not None, axis, bint keepdims):
             with nogil:
                 arg_view(kernel, &x.view, along, &out.view)
     if axis is not None:
-        return out if keepdims else _without(out, (along,))
+        return out if keepdims else without(out, (along,))
     shape.ndim = ndim if keepdims else 0
     for along in range(shape.ndim):
         shape.shape[along] = 1

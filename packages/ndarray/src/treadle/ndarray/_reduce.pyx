@@ -2,8 +2,9 @@
 
 A reduction folds the axes where out has length 1 and x has not. Two ways, chosen by where x's shortest stride lies:
 along a reduced axis, each kept element folds whole rows of x into one accumulator; along a kept axis, a chunk of
-accumulators takes one row of x after the other. The second way sums blocks of BLOCK rows before it merges them, so that
-rounding errors stay small there too. A long fold into few elements is cut into segments, whatever the number of threads.
+accumulators takes one row of x after the other. The second way sums blocks of BLOCK rows before it merges them, so
+that rounding errors stay small there too. A long fold into few elements is cut into segments, whatever the number of
+threads.
 
 The variance folds twice while its operand is near: the mean, in double, and the squares of the distances from it.
 """
@@ -16,6 +17,9 @@ from treadle.ndarray._layout cimport (
 )
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport td_view
+
+cdef extern from "kernels/tiles.h" nogil:
+    void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride)
 
 cdef enum:
     CHUNK = 512
@@ -37,6 +41,7 @@ cdef struct Fold:
     int64_t outer_size
     int64_t inner_size
     int64_t block_steps
+    bint prefetched  # columns lie densely, one row's far from the next one's
 
 
 cdef void _split(const td_view *x, const td_view *out, td_view *kept, td_view *kept_out,
@@ -101,6 +106,7 @@ cdef void _reduce(const td_reduction *kernel, const td_squares *squares, const t
     parallel = fold.outer_size * fold.inner_size >= PARALLEL_ELEMENTS
     if fold.some and _shortest(&folded) > _shortest(&kept):
         fold.block_steps = (fold.block_steps + CHUNK - 1) // CHUNK * CHUNK
+        fold.prefetched = 0 < fold.outer.strides[0][fold.outer.ndim - 1] <= WIDEST * 8
         run_blocks((fold.outer_size + fold.block_steps - 1) // fold.block_steps, _fold_columns, &fold, parallel)
     elif parallel and fold.outer_size <= FEW:
         _fold_segments(&fold)
@@ -257,6 +263,8 @@ cdef void _fold_chunk(const Fold *fold, int64_t n, char *x, const double *center
     memset(position, 0, sizeof(position))
     while True:
         for i in range(inner.shape[row]):
+            if fold.prefetched:
+                td_prefetch(1, n * step, data[0] + (i + 1) * inner.strides[0][row], 0)
             if centers != NULL:
                 fold.squares.column(n, data[0] + i * inner.strides[0][row], step, centers, part)
             else:

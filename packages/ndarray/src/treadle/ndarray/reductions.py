@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.ndarray import _families
+from treadle.ndarray import _families, _fused
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
@@ -110,7 +110,7 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     """
     array = _floating(x)
     axes = _families.normal_axes("var", array, axis)
-    fused = _families.variance(array, axes, correction, keepdims)
+    fused = _fused.variance(array, axes, correction, keepdims)
     return _composed_var(array, axes, correction, keepdims) if fused is None else fused
 
 
@@ -188,7 +188,7 @@ def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> ND
     array = as_array(x)
     axes = _families.normal_axes("logsumexp", array, axis)
     if len(axes) == 1:
-        fused = _families.softmax("logsumexp", _floating(array), axes[0])
+        fused = _fused.softmax("logsumexp", _floating(array), axes[0])
         if fused is not None:
             return fused if keepdims else squeeze(fused, axis=axes[0])
     return _composed_logsumexp(array, axes, keepdims)
@@ -212,7 +212,7 @@ def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     """
     array = _floating(x)
     along = normalize_axis(axis, array.ndim, "softmax")
-    fused = _fused("softmax", array, along)
+    fused = _kernel_of("softmax", array, along)
     return _composed_softmax(array, along) if fused is None else fused
 
 
@@ -230,7 +230,7 @@ def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     """
     array = _floating(x)
     along = normalize_axis(axis, array.ndim, "log_softmax")
-    fused = _fused("log_softmax", array, along)
+    fused = _kernel_of("log_softmax", array, along)
     return _composed_log_softmax(array, along) if fused is None else fused
 
 
@@ -244,11 +244,11 @@ def _floating(x: NDArray) -> NDArray:
     return array if array.dtype.kind == "f" else array.astype("float32")
 
 
-def _fused(op: str, array: NDArray, axis: int) -> NDArray | None:
+def _kernel_of(op: str, array: NDArray, axis: int) -> NDArray | None:
     """What the cpu's kernel or the backend's optional method gives; None where there is none."""
     method = getattr(array.device.backend, op, None)
     if method is None or array.size == 0:
-        return _families.softmax(op, array, axis)
+        return _fused.softmax(op, array, axis)
     out = empty_like(array)
     method(array, axis, out)
     return out

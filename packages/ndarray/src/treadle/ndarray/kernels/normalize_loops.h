@@ -10,14 +10,25 @@
         double total = 0.0; \
         for (int64_t start = 0; start < n; start += ROW_BLOCK) { \
             const int64_t end = n - start < ROW_BLOCK ? n : start + ROW_BLOCK; \
-            double lanes[LANES] = {0.0}; \
+            double lanes[LANES]; \
             int64_t i = start; \
-            if (DENSE(ctype, sx)) \
-                for (const ctype *xs = (const ctype *)xp; i + LANES <= end; i += LANES) \
+            if (DENSE(ctype, sx) && start + LANES <= end) { \
+                const ctype *xs = (const ctype *)xp; \
+                for (int lane = 0; lane < LANES; lane++) { \
+                    const double distance = (double)xs[i + lane] - center; \
+                    lanes[lane] = distance * distance; \
+                } \
+                for (i += LANES; i + LANES <= end; i += LANES) { \
+                    PREFETCH_LANES(xs + i) \
                     for (int lane = 0; lane < LANES; lane++) { \
                         const double distance = (double)xs[i + lane] - center; \
                         lanes[lane] += distance * distance; \
                     } \
+                } \
+            } else { \
+                for (int lane = 0; lane < LANES; lane++) \
+                    lanes[lane] = 0.0; \
+            } \
             for (int lane = 0; i < end; i++, lane = (lane + 1) % LANES) { \
                 const double distance = (double)READ(ctype, xp, sx, i) - center; \
                 lanes[lane] += distance * distance; \

@@ -5,6 +5,12 @@
 #define LANES 32
 #define ROW_BLOCK 4096
 
+/* A row is read faster than the processor's own prefetching brings it from far caches. */
+#define AHEAD 2048
+#define PREFETCH_LANES(xs) \
+    for (size_t at = 0; at < LANES * sizeof(*(xs)); at += 64) \
+        __builtin_prefetch((const char *)(xs) + AHEAD + at);
+
 #define DEFINE_REDUCE(sfx, ctype, op, ACC, identity, combine) \
     static void reduce_start_##op##_##sfx(int64_t n, char *acc_) \
     { \
@@ -19,13 +25,26 @@
         typedef ctype T; \
         ACC lanes[LANES]; \
         int64_t i = 0; \
-        reduce_start_##op##_##sfx(LANES, (char *)lanes); \
-        for (; i + LANES <= n; i += LANES) \
+        if (n >= LANES) { \
+            const T lowest = TD_LOWEST_##sfx, largest = TD_LARGEST_##sfx; \
+            (void)lowest, (void)largest; \
+            for (int lane = 0; lane < LANES; lane++) { \
+                ACC acc = identity; \
+                T x = xs[lane]; \
+                lanes[lane] = combine; \
+            } \
+            i = LANES; \
+        } else { \
+            reduce_start_##op##_##sfx(LANES, (char *)lanes); \
+        } \
+        for (; i + LANES <= n; i += LANES) { \
+            PREFETCH_LANES(xs + i) \
             for (int lane = 0; lane < LANES; lane++) { \
                 ACC acc = lanes[lane]; \
                 T x = xs[i + lane]; \
                 lanes[lane] = combine; \
             } \
+        } \
         for (int lane = 0; i < n; i++, lane++) { \
             ACC acc = lanes[lane]; \
             T x = xs[i]; \
@@ -128,7 +147,7 @@ TD_REDUCE_OPS(X, X)
 /* The index of the first best element. The blocks' best ones are found first, in lanes; only the block that holds the
  * best of all is searched for the place. A column of several lines at once goes the same way: column keeps the best of
  * each line, merge where a block's beats those before. NaN is better than any number. */
-#define ARG_BLOCK 512
+#define ARG_BLOCK 1024
 #define KEPT(better_or_equal, best, x) ((best)better_or_equal(x) || (best) != (best) ? (best) : (x))
 #define DEFINE_ARG(sfx, ctype, name, better_or_equal) \
     static void name##_column_##sfx(int64_t n, const char *xp, int64_t sx, char *best_) \
@@ -176,9 +195,11 @@ TD_REDUCE_OPS(X, X)
         int64_t i = 0; \
         for (int lane = 0; lane < LANES; lane++) \
             lanes[lane] = xs[0]; \
-        for (; i + LANES <= n; i += LANES) \
+        for (; i + LANES <= n; i += LANES) { \
+            PREFETCH_LANES(xs + i) \
             for (int lane = 0; lane < LANES; lane++) \
                 lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i + lane]); \
+        } \
         for (int lane = 0; i < n; i++, lane++) \
             lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i]); \
         for (int half = LANES / 2; half; half /= 2) \

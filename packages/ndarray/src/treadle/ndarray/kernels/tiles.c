@@ -8,7 +8,6 @@
 #include <emmintrin.h>
 #endif
 
-#define CACHE_LINE 64
 
 #if defined(__clang__)
 #define TD_SHUFFLE(x, y, type, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
@@ -89,13 +88,6 @@ void td_transpose(int64_t itemsize, int64_t lines, int64_t length, const char *x
         transpose_64(lines, length, x, line_stride, stride, out, out_stride);
     else
         plain_128(lines, length, x, line_stride, stride, out, out_stride);
-}
-
-void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride)
-{
-    for (int64_t line = 0; line < lines; line++)
-        for (int64_t at = 0; at < bytes; at += CACHE_LINE)
-            __builtin_prefetch(x + line * line_stride + at, 0, 2);
 }
 
 #if defined(__x86_64__)

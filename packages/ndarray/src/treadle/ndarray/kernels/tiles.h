@@ -18,7 +18,13 @@ void td_transpose(int64_t itemsize, int64_t lines, int64_t length, const char *x
                   char *out, int64_t out_stride);
 
 /* Asks for so many lines of so many bytes, which a walk comes to next; they need not exist. */
-void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride);
+#define CACHE_LINE 64
+static inline void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride)
+{
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t at = 0; at < bytes; at += CACHE_LINE)
+            __builtin_prefetch(x + line * line_stride + at, 0, 2);
+}
 
 /* memcpy that writes whole cache lines past the caches; a line that is overwritten whole need not be fetched first.
  * td_stream_fence comes before another thread may read the result. */
