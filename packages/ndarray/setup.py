@@ -23,6 +23,9 @@ C_SOURCES = {
     "_runtime": ["isa"],
     "_sorting": ["sort"],
 }  # fmt: skip
+# A function has the same bits in every loop: only td_fma fuses. Threaded jumps would copy the code behind a choice for
+# each of its outcomes, and vector code would then compute all the copies.
+SCALAR_MATH = ["-ffp-contract=off", "-fno-thread-jumps"]
 MODULES = (
     "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",
     "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime", "_dlpack", "_windows",
@@ -59,6 +62,7 @@ def extension(name: str) -> Extension:
             "-fno-math-errno",
             "-fno-trapping-math",
             "-pthread",
+            *(SCALAR_MATH if name == "_elementwise" else []),
         ],
         extra_link_args=["-pthread"],
     )
