@@ -165,14 +165,15 @@ TD_FN float td_pow_f32(float x, float y)
     double e = td_log_split(base, &f);
     double value = td_exp_f64(exponent * (td_log_joined_f64(e, f, 0.0) + td_log_special_f64(base)));
     double magnitude = fabs(exponent);
-    double rounded = magnitude + TD_ROUND_F64; /* right for magnitudes below 2^51 */
-    int whole = magnitude >= 16777216.0 || rounded - TD_ROUND_F64 == magnitude;
-    int odd = magnitude < 16777216.0 && (td_f64_to_bits(rounded) & 1u) && whole;
-    int below = td_f32_to_bits(x) >> 31;
-    value = below && odd ? -value : value;
-    value = x < 0.0f && !whole && base < (double)INFINITY ? (double)NAN : value;
-    int one = y == 0.0f || x == 1.0f || (x == -1.0f && magnitude > 1e39);
-    return (float)(one ? 1.0 : value);
+    double cut = td_at_most_f64(magnitude, 1073741824.0); /* whole and even, as every float32 above is */
+    double rounded = cut + TD_ROUND_F64;
+    uint64_t odd = rounded - TD_ROUND_F64 == cut ? td_f64_to_bits(rounded) << 63 : 0u;
+    double fractional = x < 0.0f && base < (double)INFINITY ? (double)NAN : value;
+    value = td_bits_to_f64(td_f64_to_bits(value) ^ (td_f64_to_bits((double)x) & odd));
+    value = rounded - TD_ROUND_F64 == cut ? value : fractional;
+    double unit = magnitude > 1e39 ? 1.0 : value;
+    value = x == -1.0f ? unit : value;
+    return (float)(y == 0.0f || x == 1.0f ? 1.0 : value);
 }
 
 #endif
