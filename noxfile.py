@@ -37,7 +37,7 @@ DISTRIBUTIONS = {
     "cuda_backend": "treadle_cuda",
 }
 
-TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "numpy>=2.0")
+TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0")
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")

@@ -22,6 +22,9 @@ C_SOURCES = {
     "_runtime": ["isa"],
     "_sorting": ["sort", "sort_baseline", "sort_avx2", "sort_avx512"],
 }  # fmt: skip
+# A function has the same bits in every loop: only td_fma fuses. Threaded jumps would copy the code behind a choice for
+# each of its outcomes, and vector code would then compute all the copies.
+SCALAR_MATH = ["-ffp-contract=off", "-fno-thread-jumps"]
 MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
     "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_fused", "_updates",
@@ -58,6 +61,7 @@ def extension(name: str) -> Extension:
             "-fno-math-errno",
             "-fno-trapping-math",
             "-pthread",
+            *(SCALAR_MATH if name == "_elementwise" else []),
         ],
         extra_link_args=["-pthread"],
     )

@@ -3,11 +3,32 @@
  * Each is plain C that the compiler vectorises: a dense version, for binary ops one with either operand held
  * (a scalar broadcast), and a strided one. An output may be the very same view as an operand, never a shifted one,
  * so no iteration depends on another: TD_INDEPENDENT says so. */
+/* sin, cos and tan of a huge argument call the C library, which no SIMD loop can. So a dense operand is looked at block by
+ * block, and a block without such an argument goes through a loop that knows so. */
+#define MAY_BE_HUGE(op) (TD_UNARY_##op == TD_UNARY_sin || TD_UNARY_##op == TD_UNARY_cos || TD_UNARY_##op == TD_UNARY_tan)
+#define HUGE_BLOCK 2048
+#define DEFINE_ANY_HUGE(sfx, ctype, limit) \
+    static int any_huge_##sfx(int64_t n, const ctype *xs) \
+    { \
+        int any = 0; \
+        for (int64_t i = 0; i < n; i++) \
+            any |= xs[i] > limit || xs[i] < -limit; \
+        return any; \
+    }
+DEFINE_ANY_HUGE(f32, float, TD_USUAL_F32)
+DEFINE_ANY_HUGE(f64, double, TD_USUAL_F64)
+static int never_huge(int64_t n, const void *xs) { return (void)n, (void)xs, 0; }
+#define ANY_HUGE(n, xs) \
+    _Generic((xs), const float *: any_huge_f32, const double *: any_huge_f64, default: never_huge)(n, xs)
+
 #define DEFINE_UNARY(sfx, ctype, op, OUT, body) \
     static void unary_##op##_##sfx(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
     { \
         typedef ctype T; \
-        if (DENSE(T, sx) && DENSE(OUT, so)) { \
+        for (; MAY_BE_HUGE(op) && n > HUGE_BLOCK; n -= HUGE_BLOCK, xp += HUGE_BLOCK * sx, out += HUGE_BLOCK * so) \
+            unary_##op##_##sfx(HUGE_BLOCK, xp, sx, out, so); \
+        if (DENSE(T, sx) && DENSE(OUT, so) && !(MAY_BE_HUGE(op) && ANY_HUGE(n, (const T *)xp))) { \
+            enum { td_all_usual = 1 }; \
             const T *xs = (const T *)xp; \
             OUT *os = (OUT *)out; \
             TD_INDEPENDENT \

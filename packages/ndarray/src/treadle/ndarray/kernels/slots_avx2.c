@@ -4,6 +4,7 @@
 #else
 #pragma GCC target("avx2,fma,bmi,bmi2")
 #endif
+#define TD_HAS_FMA 1
 #define TD_SLOTS td_slots_avx2
 #include "slots_body.h"
 #if defined(__clang__)

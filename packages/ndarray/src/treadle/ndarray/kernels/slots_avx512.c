@@ -4,6 +4,7 @@
 #else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2")
 #endif
+#define TD_HAS_FMA 1
 #define TD_SLOTS td_slots_avx512
 #include "slots_body.h"
 #if defined(__clang__)

@@ -44,7 +44,7 @@
     Y(ceil, INTEGER, T, x) \
     X(trunc, FLOATING, T, td_trunc(x)) \
     Y(trunc, INTEGER, T, x) \
-    X(round, FLOATING, T, td_round(x)) \
+    X(round, FLOATING, T, td_rint(x)) \
     Y(round, INTEGER, T, x) \
     X(bitwise_invert, INTEGER, T, (T)(~x)) \
     Y(bitwise_invert, BOOL, T, (T)(!x)) \

@@ -1,132 +1,17 @@
 /* Scalar functions of the elementwise bodies, for C, C++ and CUDA.
  *
- * The float32 versions of exp, log, tanh and sigmoid are branch-free polynomials, so that the compiler turns
- * the loop around them into SIMD code for whatever instruction set it compiles for; on the GPU the CUDA math
- * library serves instead. Polynomials: S. Moshier, Cephes Mathematical Library, single precision (expf.c,
- * logf.c, tanhf.c); their error is below 2 ulp. Everything else is the C library's. */
+ * Those in the math_*.h headers are free of branches and calls (but where their heads say so), so that the compiler
+ * turns the loop around them into SIMD code for whatever instruction set it compiles for; what is left here is short or
+ * the C library's. On the GPU the CUDA math library serves instead. */
 #ifndef TREADLE_SCALAR_MATH_H
 #define TREADLE_SCALAR_MATH_H
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "math_bits.h"
+#include "math_exponential.h"
+#include "math_logarithm.h"
+#include "math_normal.h"
+#include "math_trigonometric.h"
 #include "types.h"
-
-#ifdef __CUDACC__
-#define TD_FN static __host__ __device__ __forceinline__
-#else
-#define TD_FN static inline
-#endif
-
-TD_FN float td_bits_to_f32(int32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-TD_FN int32_t td_f32_to_bits(float value)
-{
-    int32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* exp(x) = 2^n exp(r), |r| <= ln2/2. The scale 2^n is applied in two factors, so that results below the
- * normal range are rounded once and not flushed. */
-TD_FN float td_exp_f32(float x)
-{
-#ifdef __CUDA_ARCH__
-    return expf(x);
-#else
-    float clamped = x > 89.0f ? 89.0f : x;
-    clamped = clamped < -104.0f ? -104.0f : clamped;
-    float shifted = clamped * 1.44269504088896341f + 12582912.0f; /* 1.5 * 2^23: the sum rounds to an integer */
-    float n = shifted - 12582912.0f;
-    float r = clamped - n * 0.693359375f;
-    r = r - n * -2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    int32_t k = (int32_t)((uint32_t)td_f32_to_bits(shifted) - 0x4B400000u);
-    int32_t half = k >> 1;
-    float low = td_bits_to_f32((int32_t)((uint32_t)(half + 127) << 23));
-    float high = td_bits_to_f32((int32_t)((uint32_t)(k - half + 127) << 23));
-    float scaled = p * low * high;
-    return x != x ? x : scaled;
-#endif
-}
-
-/* log(x) = e ln2 + log(m), m in [sqrt(1/2), sqrt(2)). */
-TD_FN float td_log_f32(float x)
-{
-#ifdef __CUDA_ARCH__
-    return logf(x);
-#else
-    int subnormal = x < 1.17549435e-38f;
-    float scaled = subnormal ? x * 8388608.0f : x;
-    int32_t bits = td_f32_to_bits(scaled);
-    int32_t e = (int32_t)((uint32_t)bits - 0x3F3504F3u) >> 23; /* 0x3F3504F3: sqrt(1/2) */
-    float m = td_bits_to_f32((int32_t)((uint32_t)bits - ((uint32_t)e << 23))) - 1.0f;
-    float exponent = (float)(e - (subnormal ? 23 : 0));
-    float z = m * m;
-    float p = 7.0376836292e-2f;
-    p = p * m - 1.1514610310e-1f;
-    p = p * m + 1.1676998740e-1f;
-    p = p * m - 1.2420140846e-1f;
-    p = p * m + 1.4249322787e-1f;
-    p = p * m - 1.6668057665e-1f;
-    p = p * m + 2.0000714765e-1f;
-    p = p * m - 2.4999993993e-1f;
-    p = p * m + 3.3333331174e-1f;
-    p = p * m * z;
-    p = p + exponent * -2.12194440e-4f;
-    p = p - 0.5f * z;
-    float value = m + p + exponent * 0.693359375f;
-    value = x == 0.0f ? -INFINITY : value;
-    value = x == INFINITY ? x : value;
-    return x != x || x < 0.0f ? NAN : value;
-#endif
-}
-
-TD_FN float td_tanh_f32(float x)
-{
-#ifdef __CUDA_ARCH__
-    return tanhf(x);
-#else
-    float magnitude = fabsf(x);
-    float z = x * x;
-    float p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    p = p * z * x + x;
-    float saturated = 1.0f - 2.0f / (td_exp_f32(2.0f * magnitude) + 1.0f);
-    return copysignf(magnitude < 0.625f ? p : saturated, x);
-#endif
-}
-
-/* exp(-|x|) never overflows, and small results keep their digits. */
-TD_FN float td_sigmoid_f32(float x)
-{
-    float e = td_exp_f32(-fabsf(x));
-    return (x >= 0.0f ? 1.0f : e) / (1.0f + e) + (x != x ? x : 0.0f);
-}
-
-TD_FN double td_sigmoid_f64(double x)
-{
-    double e = exp(-fabs(x));
-    return (x >= 0.0 ? 1.0 : e) / (1.0 + e) + (x != x ? x : 0.0);
-}
-
-TD_FN float td_softplus_f32(float x) { return (x > 0.0f || x != x ? x : 0.0f) + log1pf(td_exp_f32(-fabsf(x))); }
-TD_FN double td_softplus_f64(double x) { return (x > 0.0 || x != x ? x : 0.0) + log1p(exp(-fabs(x))); }
 
 TD_FN float td_sign_f32(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == 0.0f ? 0.0f : x; }
 TD_FN double td_sign_f64(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x == 0.0 ? 0.0 : x; }
@@ -177,42 +62,8 @@ TD_FN float td_floor_divide_f32(float x, float y)
     return quotient - floored > 0.5f ? floored + 1.0f : floored;
 }
 
-/* x times the probability that a normal variate lies below x. erfc keeps the digits where that is small; where it is
- * 0, so is the product, also for x = -inf. float32 goes through double, because the argument's rounding error
- * grows with x squared. */
-TD_FN double td_gelu_f64(double x)
-{
-    double below = 0.5 * erfc(-0.70710678118654752440 * x);
-    return below == 0.0 ? -0.0 : x * below;
-}
-
-/* (1 + tanh(u)) / 2 is sigmoid(2 u). */
-TD_FN double td_gelu_tanh_f64(double x)
-{
-    double below = td_sigmoid_f64(1.5957691216057307117 * (x + 0.044715 * x * x * x));
-    return below == 0.0 ? -0.0 : x * below;
-}
-
-TD_FN float td_gelu_f32(float x) { return (float)td_gelu_f64((double)x); }
-TD_FN float td_gelu_tanh_f32(float x) { return (float)td_gelu_tanh_f64((double)x); }
-
-TD_FN double td_logaddexp_f64(double x, double y)
-{
-    if (x == y) /* equal infinities too, whose difference is NaN */
-        return x + 0.69314718055994530942;
-    double larger = x > y ? x : y, distance = fabs(x - y);
-    return distance != distance ? distance : larger + log1p(exp(-distance));
-}
-
-TD_FN float td_logaddexp_f32(float x, float y) { return (float)td_logaddexp_f64((double)x, (double)y); }
-
-TD_FN td_bool td_signbit_f32(float x) { return td_f32_to_bits(x) < 0; }
-TD_FN td_bool td_signbit_f64(double x)
-{
-    int64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits < 0;
-}
+TD_FN td_bool td_signbit_f32(float x) { return td_f32_to_bits(x) >> 31; }
+TD_FN td_bool td_signbit_f64(double x) { return td_f64_to_bits(x) >> 63; }
 
 /* Integer division by zero gives 0, and the most negative value over -1 wraps, as in NumPy. */
 TD_FN int64_t td_int_floor_divide(int64_t x, int64_t y)
@@ -253,98 +104,154 @@ TD_FN int64_t td_int_pow(int64_t base, int64_t exponent)
     return (int64_t)td_uint_pow((uint64_t)base, (uint64_t)exponent);
 }
 
+#define TD_C_LIBRARY(name) \
+    TD_FN double td_##name##_f64(double x) { return name(x); }
+#define TD_C_LIBRARY_BOTH(name) \
+    TD_C_LIBRARY(name) \
+    TD_FN float td_##name##_f32(float x) { return name##f(x); }
+#define TD_C_LIBRARY_2(name) \
+    TD_FN double td_##name##_f64(double x, double y) { return name(x, y); }
+TD_C_LIBRARY_BOTH(fabs)
+TD_C_LIBRARY_BOTH(sqrt)
+TD_C_LIBRARY_BOTH(floor)
+TD_C_LIBRARY_BOTH(ceil)
+TD_C_LIBRARY_BOTH(trunc)
+TD_C_LIBRARY_BOTH(rint)
+TD_C_LIBRARY(expm1)
+TD_C_LIBRARY(exp2)
+TD_C_LIBRARY(log1p)
+TD_C_LIBRARY(log2)
+TD_C_LIBRARY(log10)
+TD_C_LIBRARY(asin)
+TD_C_LIBRARY(acos)
+TD_C_LIBRARY(atan)
+TD_C_LIBRARY(sinh)
+TD_C_LIBRARY(cosh)
+TD_C_LIBRARY(asinh)
+TD_C_LIBRARY(acosh)
+TD_C_LIBRARY(atanh)
+TD_C_LIBRARY_2(pow)
+TD_C_LIBRARY_2(atan2)
+TD_C_LIBRARY_2(hypot)
+TD_C_LIBRARY_2(copysign)
+TD_C_LIBRARY_2(nextafter)
+TD_FN float td_copysign_f32(float x, float y) { return copysignf(x, y); }
+TD_FN float td_nextafter_f32(float x, float y) { return nextafterf(x, y); }
+TD_FN double td_tan_f64(double x, int usual) { return (void)usual, tan(x); }
+#undef TD_C_LIBRARY
+#undef TD_C_LIBRARY_BOTH
+#undef TD_C_LIBRARY_2
+
 #ifdef __cplusplus
-#define TD_BY_TYPE(name, f32_function, f64_function) \
-    TD_FN float name(float x) { return f32_function(x); } \
-    TD_FN double name(double x) { return f64_function(x); }
-#define TD_BY_TYPE_2(name, f32_function, f64_function) \
-    TD_FN float name(float x, float y) { return f32_function(x, y); } \
-    TD_FN double name(double x, double y) { return f64_function(x, y); }
-TD_BY_TYPE(td_fabs, fabsf, fabs)
-TD_BY_TYPE(td_sign, td_sign_f32, td_sign_f64)
-TD_BY_TYPE(td_sqrt, sqrtf, sqrt)
-TD_BY_TYPE(td_exp, td_exp_f32, exp)
-TD_BY_TYPE(td_expm1, expm1f, expm1)
-TD_BY_TYPE(td_log, td_log_f32, log)
-TD_BY_TYPE(td_log1p, log1pf, log1p)
-TD_BY_TYPE(td_sin, sinf, sin)
-TD_BY_TYPE(td_cos, cosf, cos)
-TD_BY_TYPE(td_tanh, td_tanh_f32, tanh)
-TD_BY_TYPE(td_sigmoid, td_sigmoid_f32, td_sigmoid_f64)
-TD_BY_TYPE(td_erf, erff, erf)
-TD_BY_TYPE(td_softplus, td_softplus_f32, td_softplus_f64)
-TD_BY_TYPE(td_floor, floorf, floor)
-TD_BY_TYPE(td_ceil, ceilf, ceil)
-TD_BY_TYPE(td_trunc, truncf, trunc)
-TD_BY_TYPE(td_round, rintf, rint)
-TD_BY_TYPE(td_tan, tanf, tan)
-TD_BY_TYPE(td_asin, asinf, asin)
-TD_BY_TYPE(td_acos, acosf, acos)
-TD_BY_TYPE(td_atan, atanf, atan)
-TD_BY_TYPE(td_sinh, sinhf, sinh)
-TD_BY_TYPE(td_cosh, coshf, cosh)
-TD_BY_TYPE(td_asinh, asinhf, asinh)
-TD_BY_TYPE(td_acosh, acoshf, acosh)
-TD_BY_TYPE(td_atanh, atanhf, atanh)
-TD_BY_TYPE(td_exp2, exp2f, exp2)
-TD_BY_TYPE(td_log2, log2f, log2)
-TD_BY_TYPE(td_log10, log10f, log10)
-TD_BY_TYPE(td_gelu, td_gelu_f32, td_gelu_f64)
-TD_BY_TYPE(td_gelu_tanh, td_gelu_tanh_f32, td_gelu_tanh_f64)
+#ifdef __CUDA_ARCH__ /* the CUDA math library */
+#define TD_BY_TYPE(name) \
+    TD_FN float td_##name(float x) { return name##f(x); } \
+    TD_FN double td_##name(double x) { return name(x); }
+#define TD_BY_TYPE_2(name) \
+    TD_FN float td_##name(float x, float y) { return name##f(x, y); } \
+    TD_FN double td_##name(double x, double y) { return name(x, y); }
+#define TD_WAVE_BY_TYPE TD_BY_TYPE
+#else
+#define TD_BY_TYPE TD_OWN_BY_TYPE
+#define TD_BY_TYPE_2 TD_OWN_BY_TYPE_2
+#define TD_WAVE_BY_TYPE(name) \
+    TD_FN float td_##name(float x) { return td_##name##_f32(x, td_all_usual); } \
+    TD_FN double td_##name(double x) { return td_##name##_f64(x, td_all_usual); }
+#endif
+#define TD_OWN_BY_TYPE(name) \
+    TD_FN float td_##name(float x) { return td_##name##_f32(x); } \
+    TD_FN double td_##name(double x) { return td_##name##_f64(x); }
+#define TD_OWN_BY_TYPE_2(name) \
+    TD_FN float td_##name(float x, float y) { return td_##name##_f32(x, y); } \
+    TD_FN double td_##name(double x, double y) { return td_##name##_f64(x, y); }
+TD_BY_TYPE(fabs)
+TD_BY_TYPE(sqrt)
+TD_BY_TYPE(exp)
+TD_BY_TYPE(expm1)
+TD_BY_TYPE(log)
+TD_BY_TYPE(log1p)
+TD_BY_TYPE(tanh)
+TD_BY_TYPE(erf)
+TD_BY_TYPE(floor)
+TD_BY_TYPE(ceil)
+TD_BY_TYPE(trunc)
+TD_BY_TYPE(rint)
+TD_BY_TYPE(asin)
+TD_BY_TYPE(acos)
+TD_BY_TYPE(atan)
+TD_BY_TYPE(sinh)
+TD_BY_TYPE(cosh)
+TD_BY_TYPE(asinh)
+TD_BY_TYPE(acosh)
+TD_BY_TYPE(atanh)
+TD_BY_TYPE(exp2)
+TD_BY_TYPE(log2)
+TD_BY_TYPE(log10)
+TD_WAVE_BY_TYPE(sin)
+TD_WAVE_BY_TYPE(cos)
+TD_WAVE_BY_TYPE(tan)
+TD_OWN_BY_TYPE(sign)
+TD_OWN_BY_TYPE(sigmoid)
+TD_OWN_BY_TYPE(softplus)
+TD_OWN_BY_TYPE(gelu)
+TD_OWN_BY_TYPE(gelu_tanh)
+TD_BY_TYPE_2(pow)
+TD_BY_TYPE_2(atan2)
+TD_BY_TYPE_2(hypot)
+TD_BY_TYPE_2(copysign)
+TD_BY_TYPE_2(nextafter)
+TD_OWN_BY_TYPE_2(floor_divide)
+TD_OWN_BY_TYPE_2(remainder)
+TD_OWN_BY_TYPE_2(logaddexp)
 TD_FN td_bool td_signbit(float x) { return td_signbit_f32(x); }
 TD_FN td_bool td_signbit(double x) { return td_signbit_f64(x); }
-TD_BY_TYPE_2(td_floor_divide, td_floor_divide_f32, td_floor_divide_f64)
-TD_BY_TYPE_2(td_remainder, td_remainder_f32, td_remainder_f64)
-TD_BY_TYPE_2(td_pow, powf, pow)
-TD_BY_TYPE_2(td_atan2, atan2f, atan2)
-TD_BY_TYPE_2(td_hypot, hypotf, hypot)
-TD_BY_TYPE_2(td_logaddexp, td_logaddexp_f32, td_logaddexp_f64)
-TD_BY_TYPE_2(td_copysign, copysignf, copysign)
-TD_BY_TYPE_2(td_nextafter, nextafterf, nextafter)
 #undef TD_BY_TYPE
 #undef TD_BY_TYPE_2
+#undef TD_WAVE_BY_TYPE
+#undef TD_OWN_BY_TYPE
+#undef TD_OWN_BY_TYPE_2
 #else
-#define TD_BY_TYPE(x, f32_function, f64_function) _Generic((x), float: f32_function, double: f64_function)
-#define td_fabs(x) TD_BY_TYPE(x, fabsf, fabs)(x)
-#define td_sign(x) TD_BY_TYPE(x, td_sign_f32, td_sign_f64)(x)
-#define td_sqrt(x) TD_BY_TYPE(x, sqrtf, sqrt)(x)
-#define td_exp(x) TD_BY_TYPE(x, td_exp_f32, exp)(x)
-#define td_expm1(x) TD_BY_TYPE(x, expm1f, expm1)(x)
-#define td_log(x) TD_BY_TYPE(x, td_log_f32, log)(x)
-#define td_log1p(x) TD_BY_TYPE(x, log1pf, log1p)(x)
-#define td_sin(x) TD_BY_TYPE(x, sinf, sin)(x)
-#define td_cos(x) TD_BY_TYPE(x, cosf, cos)(x)
-#define td_tanh(x) TD_BY_TYPE(x, td_tanh_f32, tanh)(x)
-#define td_sigmoid(x) TD_BY_TYPE(x, td_sigmoid_f32, td_sigmoid_f64)(x)
-#define td_erf(x) TD_BY_TYPE(x, erff, erf)(x)
-#define td_softplus(x) TD_BY_TYPE(x, td_softplus_f32, td_softplus_f64)(x)
-#define td_floor(x) TD_BY_TYPE(x, floorf, floor)(x)
-#define td_ceil(x) TD_BY_TYPE(x, ceilf, ceil)(x)
-#define td_trunc(x) TD_BY_TYPE(x, truncf, trunc)(x)
-#define td_round(x) TD_BY_TYPE(x, rintf, rint)(x)
-#define td_tan(x) TD_BY_TYPE(x, tanf, tan)(x)
-#define td_asin(x) TD_BY_TYPE(x, asinf, asin)(x)
-#define td_acos(x) TD_BY_TYPE(x, acosf, acos)(x)
-#define td_atan(x) TD_BY_TYPE(x, atanf, atan)(x)
-#define td_sinh(x) TD_BY_TYPE(x, sinhf, sinh)(x)
-#define td_cosh(x) TD_BY_TYPE(x, coshf, cosh)(x)
-#define td_asinh(x) TD_BY_TYPE(x, asinhf, asinh)(x)
-#define td_acosh(x) TD_BY_TYPE(x, acoshf, acosh)(x)
-#define td_atanh(x) TD_BY_TYPE(x, atanhf, atanh)(x)
-#define td_exp2(x) TD_BY_TYPE(x, exp2f, exp2)(x)
-#define td_log2(x) TD_BY_TYPE(x, log2f, log2)(x)
-#define td_log10(x) TD_BY_TYPE(x, log10f, log10)(x)
-#define td_gelu(x) TD_BY_TYPE(x, td_gelu_f32, td_gelu_f64)(x)
-#define td_gelu_tanh(x) TD_BY_TYPE(x, td_gelu_tanh_f32, td_gelu_tanh_f64)(x)
-#define td_signbit(x) TD_BY_TYPE(x, td_signbit_f32, td_signbit_f64)(x)
-#define td_floor_divide(x, y) TD_BY_TYPE(x, td_floor_divide_f32, td_floor_divide_f64)(x, y)
-#define td_remainder(x, y) TD_BY_TYPE(x, td_remainder_f32, td_remainder_f64)(x, y)
-#define td_pow(x, y) TD_BY_TYPE(x, powf, pow)(x, y)
-#define td_atan2(x, y) TD_BY_TYPE(x, atan2f, atan2)(x, y)
-#define td_hypot(x, y) TD_BY_TYPE(x, hypotf, hypot)(x, y)
-#define td_logaddexp(x, y) TD_BY_TYPE(x, td_logaddexp_f32, td_logaddexp_f64)(x, y)
-#define td_copysign(x, y) TD_BY_TYPE(x, copysignf, copysign)(x, y)
-#define td_nextafter(x, y) TD_BY_TYPE(x, nextafterf, nextafter)(x, y)
+#define TD_BY_TYPE(x, name) _Generic((x), float: td_##name##_f32, double: td_##name##_f64)
+#define td_fabs(x) TD_BY_TYPE(x, fabs)(x)
+#define td_sqrt(x) TD_BY_TYPE(x, sqrt)(x)
+#define td_exp(x) TD_BY_TYPE(x, exp)(x)
+#define td_expm1(x) TD_BY_TYPE(x, expm1)(x)
+#define td_log(x) TD_BY_TYPE(x, log)(x)
+#define td_log1p(x) TD_BY_TYPE(x, log1p)(x)
+#define td_tanh(x) TD_BY_TYPE(x, tanh)(x)
+#define td_erf(x) TD_BY_TYPE(x, erf)(x)
+#define td_floor(x) TD_BY_TYPE(x, floor)(x)
+#define td_ceil(x) TD_BY_TYPE(x, ceil)(x)
+#define td_trunc(x) TD_BY_TYPE(x, trunc)(x)
+#define td_rint(x) TD_BY_TYPE(x, rint)(x)
+#define td_asin(x) TD_BY_TYPE(x, asin)(x)
+#define td_acos(x) TD_BY_TYPE(x, acos)(x)
+#define td_atan(x) TD_BY_TYPE(x, atan)(x)
+#define td_sinh(x) TD_BY_TYPE(x, sinh)(x)
+#define td_cosh(x) TD_BY_TYPE(x, cosh)(x)
+#define td_asinh(x) TD_BY_TYPE(x, asinh)(x)
+#define td_acosh(x) TD_BY_TYPE(x, acosh)(x)
+#define td_atanh(x) TD_BY_TYPE(x, atanh)(x)
+#define td_exp2(x) TD_BY_TYPE(x, exp2)(x)
+#define td_log2(x) TD_BY_TYPE(x, log2)(x)
+#define td_log10(x) TD_BY_TYPE(x, log10)(x)
+#define td_sign(x) TD_BY_TYPE(x, sign)(x)
+#define td_sigmoid(x) TD_BY_TYPE(x, sigmoid)(x)
+#define td_softplus(x) TD_BY_TYPE(x, softplus)(x)
+#define td_gelu(x) TD_BY_TYPE(x, gelu)(x)
+#define td_gelu_tanh(x) TD_BY_TYPE(x, gelu_tanh)(x)
+#define td_signbit(x) TD_BY_TYPE(x, signbit)(x)
+#define td_sin(x) TD_BY_TYPE(x, sin)(x, td_all_usual)
+#define td_cos(x) TD_BY_TYPE(x, cos)(x, td_all_usual)
+#define td_tan(x) TD_BY_TYPE(x, tan)(x, td_all_usual)
+#define td_pow(x, y) TD_BY_TYPE(x, pow)(x, y)
+#define td_atan2(x, y) TD_BY_TYPE(x, atan2)(x, y)
+#define td_hypot(x, y) TD_BY_TYPE(x, hypot)(x, y)
+#define td_copysign(x, y) TD_BY_TYPE(x, copysign)(x, y)
+#define td_nextafter(x, y) TD_BY_TYPE(x, nextafter)(x, y)
+#define td_floor_divide(x, y) TD_BY_TYPE(x, floor_divide)(x, y)
+#define td_remainder(x, y) TD_BY_TYPE(x, remainder)(x, y)
+#define td_logaddexp(x, y) TD_BY_TYPE(x, logaddexp)(x, y)
 #endif
 
 #define td_isinf(x) ((x) - (x) != 0 && (x) == (x))
