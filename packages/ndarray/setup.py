@@ -1,6 +1,6 @@
 """The extension modules; everything else about the package is in pyproject.toml.
 
-Environment: TREADLE_DEBUG=1 builds with bounds checks and without optimisation; CFLAGS and LDFLAGS are added as usual.
+Environment: TREADLE_DEBUG=1 builds with bounds checks and hardly optimised; CFLAGS and LDFLAGS are added as usual.
 """
 
 import os
@@ -13,7 +13,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/treadle/ndarray")
-DEBUG = bool(os.environ.get("TREADLE_DEBUG"))
+FLAGS = os.environ.get("CFLAGS", "").split()
+DEBUG = os.environ.get("TREADLE_DEBUG", "0") not in ("", "0")
 C_SOURCES = {
     "_memory": ["allocator"],
     "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512"],
@@ -55,7 +56,13 @@ def extension(name: str) -> Extension:
         depends=[str(each) for folder in ("kernels", "include/treadle") for each in (PACKAGE / folder).glob("*.h")],
         extra_compile_args=[
             "-std=gnu11",
-            *(["-O0"] if DEBUG else ["-O3", "-g0"]),
+            *(
+                ["-Og", "-g", "-UNDEBUG", "-DTREADLE_DEBUG=1"]
+                if DEBUG
+                else ["-O3"]
+                if "-g" in FLAGS
+                else ["-O3", "-g0"]
+            ),
             "-fno-math-errno",
             "-fno-trapping-math",
             "-pthread",

@@ -6,6 +6,8 @@
 #include <Python.h>
 #include <string.h>
 
+#include "sanitizer.h"
+
 /* An array object without memory must not get into users' hands: only td_new makes them. */
 static newfunc td_constructor;
 
@@ -21,8 +23,8 @@ static PyObject *td_refuse(PyTypeObject *type, PyObject *arguments, PyObject *ke
                         type->tp_name);
 }
 
-#define TD_SPARE_OBJECTS 256
-static void *td_spare_objects[TD_SPARE_OBJECTS];
+#define TD_SPARE_OBJECTS (TD_SANITIZED ? 0 : 256)
+static void *td_spare_objects[TD_SPARE_OBJECTS + 1];
 static int td_spare_count = 0;
 
 static PyObject *td_object_alloc(PyTypeObject *type, Py_ssize_t items)
