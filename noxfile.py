@@ -5,6 +5,7 @@ and every session installs from there; a session after another finds them built.
 
 Environment variables:
 
+``TREADLE_DEBUG``                 ``1``: build treadle-ndarray with checks of every index and every run of a kernel
 ``TREADLE_TEST_TORCH``            ``1``: install PyTorch, an oracle of some tests and a peer of the benchmarks
 ``TREADLE_CUDA_EMULATION_ONLY``   ``1``: build treadle-cuda without nvcc, with its host emulation alone
 ``TREADLE_STRICT_BUILD``          ``0``: compiler warnings in treadle-cuda, and registers that spill, are no errors
@@ -43,8 +44,9 @@ TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
 
 EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}
+SANITIZED = "-g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 SANITIZERS = {
-    "CFLAGS": "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined",
+    "CFLAGS": f"{SANITIZED} -DCYTHON_USE_FREELISTS=0",  # a recycled object hides its use after the end
     "LDFLAGS": "-fsanitize=address,undefined",
 }
 BUILD_VARIABLES = (
@@ -245,8 +247,11 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """The ndarray suite under the address and the undefined-behaviour sanitizers."""
-    install(session, "ndarray", also=TESTING, **SANITIZERS)
+    """The array, the graph and the emulated GPU under the address and the undefined-behaviour sanitizers.
+
+    In such a build the allocator neither rounds nor keeps blocks, so that the first byte behind one is an error;
+    ``test_sanitizer.py`` proves it by an overrun. Posargs replace the suites.
+    """
     library = session.run("gcc", "-print-file-name=libasan.so", silent=True, external=True)
     runtime = {
         "LD_PRELOAD": str(library).strip(),
@@ -255,8 +260,27 @@ def sanitize(session: nox.Session) -> None:
         "PYTHONMALLOC": "malloc",
         "HYPOTHESIS_PROFILE": "quick",
     }
-    suites = ("packages/ndarray/tests", "tests/conformance", "tests/cases")
-    session.run("python", "-m", *PYTEST, "-s", *suites, *session.posargs, env=runtime)
+    # the emulation's build asks the sanitized array where its headers lie, so the library must be there
+    preloaded = {name: runtime[name] for name in ("LD_PRELOAD", "ASAN_OPTIONS")}
+    install(session, "autograd", "cuda_backend", also=TESTING, **SANITIZERS, **EMULATION_ONLY, **preloaded)
+    suites = ("packages/ndarray/tests", "tests/conformance", "tests/cases", "tests/fuzz")
+    suites += ("packages/autograd/tests", "packages/cuda_backend/tests")
+    session.run("python", "-m", *PYTEST, "-s", *(session.posargs or suites), env=runtime)
+
+
+@nox.session
+def debug(session: nox.Session) -> None:
+    """The ndarray suite in a build that checks every index, and every run of a kernel against the view it walks."""
+    install(session, "ndarray", also=TESTING, TREADLE_DEBUG="1")
+    suites = ("packages/ndarray/tests", "tests/conformance", "tests/fuzz")
+    session.run(*PYTEST, *suites, "-k", "not cuda", *session.posargs, env={"HYPOTHESIS_PROFILE": "quick"})
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """10,000 random programs against NumPy: ``nox -s fuzz -- --programs 500 --seed 1 --device cuda_emulated``."""
+    install(session, "cuda_backend", also=(*TESTING, "tqdm"), **EMULATION_ONLY)
+    session.run("python", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
 @nox.session

@@ -46,6 +46,9 @@ cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nog
         walk.shape[0] = 1
         for operand in range(operands):
             walk.strides[operand][0] = 0
+    for operand in range(operands):
+        bound_walk(walk, operand, views[operand])
+    check_run(walk, walk.data)
     return 1
 
 
@@ -85,6 +88,7 @@ cdef bint next_run(Walk *walk, int64_t *position) noexcept nogil:
         if position[axis] < walk.shape[axis]:
             for operand in range(walk.operands):
                 walk.data[operand] += walk.strides[operand][axis]
+            check_run(walk, walk.data)
             return True
         position[axis] = 0
         for operand in range(walk.operands):

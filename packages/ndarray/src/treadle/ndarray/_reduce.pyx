@@ -9,7 +9,7 @@ rounding errors stay small there too.
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from treadle.ndarray._layout cimport Walk, next_run, plan_walk
+from treadle.ndarray._layout cimport Walk, bound_walk, next_run, plan_walk
 from treadle.ndarray._types cimport td_view
 
 cdef enum:
@@ -22,6 +22,7 @@ cdef void _split(const td_view *x, const td_view *out, td_view *kept, td_view *k
     """Part the axes of x into those that out keeps and those that are folded."""
     cdef int axis
     kept[0].data, kept_out[0].data, folded[0].data = x.data, out.data, x.data
+    kept.dtype, kept_out.dtype, folded.dtype = x.dtype, out.dtype, x.dtype
     kept.ndim = kept_out.ndim = folded.ndim = 0
     for axis in range(x.ndim):
         if x.shape[axis] == out.shape[axis]:
@@ -62,6 +63,7 @@ cdef void reduce_view(const td_reduction *reduction, const td_view *x, const td_
     some = plan_walk(&inner, 1, views)
     if not some:
         inner.ndim, inner.data[0] = 1, x.data
+    bound_walk(&inner, 0, x)  # its start moves through x
     if _shortest(&folded) <= _shortest(&kept) or not some:
         _fold_rows(reduction, &outer, &inner, some, x.data, divisor)
     else:
