@@ -44,7 +44,7 @@ TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
 
 EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}
-SANITIZED = "-g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+SANITIZED = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 SANITIZERS = {
     "CFLAGS": f"{SANITIZED} -DCYTHON_USE_FREELISTS=0",  # a recycled object hides its use after the end
     "LDFLAGS": "-fsanitize=address,undefined",

@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/treadle/ndarray")
-FLAGS = os.environ.get("CFLAGS", "").split()
+SANITIZED = "-fsanitize" in os.environ.get("CFLAGS", "")  # the flags then say how to optimise
 DEBUG = os.environ.get("TREADLE_DEBUG", "0") not in ("", "0")
 C_SOURCES = {
     "_memory": ["allocator"],
