@@ -15,6 +15,8 @@ from setuptools.command.build_ext import build_ext
 PACKAGE = Path("src/treadle/ndarray")
 SANITIZED = "-fsanitize" in os.environ.get("CFLAGS", "")  # the flags then say how to optimise
 DEBUG = os.environ.get("TREADLE_DEBUG", "0") not in ("", "0")
+CHECKED = ["-Og", "-g", "-UNDEBUG", "-DTREADLE_DEBUG=1"]
+OPTIMIZATION = CHECKED if DEBUG else [] if SANITIZED else ["-O3", "-g0"]
 C_SOURCES = {
     "_memory": ["allocator"],
     "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512"],
@@ -56,13 +58,7 @@ def extension(name: str) -> Extension:
         depends=[str(each) for folder in ("kernels", "include/treadle") for each in (PACKAGE / folder).glob("*.h")],
         extra_compile_args=[
             "-std=gnu11",
-            *(
-                ["-Og", "-g", "-UNDEBUG", "-DTREADLE_DEBUG=1"]
-                if DEBUG
-                else ["-O3"]
-                if "-g" in FLAGS
-                else ["-O3", "-g0"]
-            ),
+            *OPTIMIZATION,
             "-fno-math-errno",
             "-fno-trapping-math",
             "-pthread",
