@@ -39,6 +39,8 @@ DISTRIBUTIONS = {
 }
 
 TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "numpy>=2.0")
+INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn>=1.7")
+"""Packages that take arrays of any library."""
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
@@ -62,7 +64,8 @@ BUILD_VARIABLES = (
     "TREADLE_CUDA_EMULATION_ONLY",
     "TREADLE_STRICT_BUILD",
 )
-CUDA_VARIABLES = {name for name in BUILD_VARIABLES if "CUDA" in name} | {"TREADLE_STRICT_BUILD"}
+CUDA_VARIABLES = {name for name in BUILD_VARIABLES if "CUDA" in name}
+CUDA_VARIABLES |= {"TREADLE_STRICT_BUILD", "LD_PRELOAD", "ASAN_OPTIONS"}
 """Those that matter to treadle-cuda alone."""
 
 os.environ.setdefault("TREADLE_STRICT_BUILD", "1")
@@ -196,7 +199,7 @@ def properties(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests of the repository, those of the array's kernels also with the baseline instruction set."""
-    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *BUILDING))
+    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
     session.run(*PYTEST, "packages", "tests", *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
@@ -259,12 +262,13 @@ def sanitize(session: nox.Session) -> None:
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
         "HYPOTHESIS_PROFILE": "quick",
+        "TREADLE_CUDA_CACHE": "0",
     }
     # the emulation's build asks the sanitized array where its headers lie, so the library must be there
     preloaded = {name: runtime[name] for name in ("LD_PRELOAD", "ASAN_OPTIONS")}
     install(session, "autograd", "cuda_backend", also=TESTING, **SANITIZERS, **EMULATION_ONLY, **preloaded)
-    suites = ("packages/ndarray/tests", "tests/conformance", "tests/cases", "tests/fuzz")
-    suites += ("packages/autograd/tests", "packages/cuda_backend/tests")
+    suites = ["packages/ndarray/tests", "tests/conformance", "tests/cases", "tests/fuzz"]
+    suites += ["packages/autograd/tests", "packages/cuda_backend/tests"]
     session.run("python", "-m", *PYTEST, "-s", *(session.posargs or suites), env=runtime)
 
 
