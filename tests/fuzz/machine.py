@@ -76,6 +76,18 @@ def differs(actual: Values, expected: Values, ulps: float, slack: Any) -> bool:
     return not (same | (np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= bound)).all()
 
 
+def _first_difference(actual: Values, expected: Values) -> str:
+    """Where two arrays of one shape differ most, as a part of the value, and how."""
+    with np.errstate(all="ignore"):
+        distance = np.abs(actual.astype(np.complex128) - expected.astype(np.complex128))
+        distance = np.nan_to_num(distance / np.abs(expected.astype(np.complex128)), nan=np.inf)
+        distance[actual == expected] = 0
+        distance[(actual != actual) & (expected != expected)] = 0
+    worst = np.unravel_index(np.argmax(distance), actual.shape) if actual.ndim else ()
+    place = [int(each) for each in worst]
+    return f"{place} is {actual[worst]!r}, expected {expected[worst]!r}; shape {actual.shape}"
+
+
 class Machine:
     """The variables of both libraries, and the statements carried out so far."""
 
@@ -126,7 +138,7 @@ class Machine:
             raise Divergence(statement, "shape", f"{name} is {ours.shape}, expected {expected.shape}")
         actual = self._values(name)
         if differs(actual, expected, ulps, slack):
-            raise Divergence(statement, "values", f"{name} is {actual!r}, expected {expected!r}, {ulps} ulp, {slack!r}")
+            raise Divergence(statement, "values", f"{name}{_first_difference(actual, expected)}, {ulps} ulp allowed")
 
     def _check_sharing(self, statement: Statement) -> None:
         """A view of one library must not be a copy in the other."""
