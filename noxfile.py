@@ -269,7 +269,8 @@ def sanitize(session: nox.Session) -> None:
     install(session, "autograd", "cuda_backend", also=TESTING, **SANITIZERS, **EMULATION_ONLY, **preloaded)
     suites = ["packages/ndarray/tests", "tests/conformance", "tests/cases", "tests/fuzz"]
     suites += ["packages/autograd/tests", "packages/cuda_backend/tests"]
-    session.run("python", "-m", *PYTEST, "-s", *(session.posargs or suites), env=runtime)
+    chosen = session.posargs or [*suites, "-k", "not more_than_2_31"]  # an hour of it is no news
+    session.run("python", "-m", *PYTEST, "-s", *chosen, env=runtime)
 
 
 @nox.session
