@@ -5,6 +5,7 @@ and every session installs from there; a session after another finds them built.
 
 Environment variables:
 
+``TREADLE_DEBUG``                 ``1``: build treadle-ndarray with checks of every index and every run of a kernel
 ``TREADLE_TEST_TORCH``            ``1``: install PyTorch, an oracle of some tests and a peer of the benchmarks
 ``TREADLE_CUDA_EMULATION_ONLY``   ``1``: build treadle-cuda without nvcc, with its host emulation alone
 ``TREADLE_STRICT_BUILD``          ``0``: compiler warnings in treadle-cuda, and registers that spill, are no errors
@@ -38,13 +39,16 @@ DISTRIBUTIONS = {
 }
 
 TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0")
+INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn>=1.7")
+"""Packages that take arrays of any library."""
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
 
 EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}
+SANITIZED = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 SANITIZERS = {
-    "CFLAGS": "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined",
+    "CFLAGS": f"{SANITIZED} -DCYTHON_USE_FREELISTS=0",  # a recycled object hides its use after the end
     "LDFLAGS": "-fsanitize=address,undefined",
 }
 BUILD_VARIABLES = (
@@ -60,7 +64,8 @@ BUILD_VARIABLES = (
     "TREADLE_CUDA_EMULATION_ONLY",
     "TREADLE_STRICT_BUILD",
 )
-CUDA_VARIABLES = {name for name in BUILD_VARIABLES if "CUDA" in name} | {"TREADLE_STRICT_BUILD"}
+CUDA_VARIABLES = {name for name in BUILD_VARIABLES if "CUDA" in name}
+CUDA_VARIABLES |= {"TREADLE_STRICT_BUILD", "LD_PRELOAD", "ASAN_OPTIONS"}
 """Those that matter to treadle-cuda alone."""
 
 os.environ.setdefault("TREADLE_STRICT_BUILD", "1")
@@ -194,7 +199,7 @@ def properties(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests of the repository, those of the array's kernels also with the baseline instruction set."""
-    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *BUILDING))
+    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
     session.run(*PYTEST, "packages", "tests", *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
@@ -249,8 +254,11 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """The ndarray suite under the address and the undefined-behaviour sanitizers."""
-    install(session, "ndarray", also=TESTING, **SANITIZERS)
+    """The array, the graph and the emulated GPU under the address and the undefined-behaviour sanitizers.
+
+    In such a build the allocator neither rounds nor keeps blocks, so that the first byte behind one is an error;
+    ``test_sanitizer.py`` proves it by an overrun. Posargs replace the suites.
+    """
     library = session.run("gcc", "-print-file-name=libasan.so", silent=True, external=True)
     runtime = {
         "LD_PRELOAD": str(library).strip(),
@@ -258,9 +266,30 @@ def sanitize(session: nox.Session) -> None:
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
         "HYPOTHESIS_PROFILE": "quick",
+        "TREADLE_CUDA_CACHE": "0",
     }
-    suites = ("packages/ndarray/tests", "tests/conformance", "tests/cases")
-    session.run("python", "-m", *PYTEST, "-s", *suites, *session.posargs, env=runtime)
+    # the emulation's build asks the sanitized array where its headers lie, so the library must be there
+    preloaded = {name: runtime[name] for name in ("LD_PRELOAD", "ASAN_OPTIONS")}
+    install(session, "autograd", "cuda_backend", also=TESTING, **SANITIZERS, **EMULATION_ONLY, **preloaded)
+    suites = ["packages/ndarray/tests", "tests/conformance", "tests/cases", "tests/fuzz"]
+    suites += ["packages/autograd/tests", "packages/cuda_backend/tests"]
+    chosen = session.posargs or [*suites, "-k", "not more_than_2_31"]  # an hour of it is no news
+    session.run("python", "-m", *PYTEST, "-s", *chosen, env=runtime)
+
+
+@nox.session
+def debug(session: nox.Session) -> None:
+    """The ndarray suite in a build that checks every index, and every run of a kernel against the view it walks."""
+    install(session, "ndarray", also=TESTING, TREADLE_DEBUG="1")
+    suites = ("packages/ndarray/tests", "tests/conformance", "tests/fuzz")
+    session.run(*PYTEST, *suites, "-k", "not cuda", *session.posargs, env={"HYPOTHESIS_PROFILE": "quick"})
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """10,000 random programs against NumPy: ``nox -s fuzz -- --programs 500 --seed 1 --device cuda_emulated``."""
+    install(session, "cuda_backend", also=(*TESTING, "tqdm"), **EMULATION_ONLY)
+    session.run("python", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
 @nox.session

@@ -1,6 +1,6 @@
 """The extension modules; everything else about the package is in pyproject.toml.
 
-Environment: TREADLE_DEBUG=1 builds with bounds checks and without optimisation; CFLAGS and LDFLAGS are added as usual.
+Environment: TREADLE_DEBUG=1 builds with bounds checks and hardly optimised; CFLAGS and LDFLAGS are added as usual.
 """
 
 import os
@@ -13,7 +13,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/treadle/ndarray")
-DEBUG = bool(os.environ.get("TREADLE_DEBUG"))
+SANITIZED = "-fsanitize" in os.environ.get("CFLAGS", "")  # the flags then say how to optimise
+DEBUG = os.environ.get("TREADLE_DEBUG", "0") not in ("", "0")
+CHECKED = ["-Og", "-g", "-UNDEBUG", "-DTREADLE_DEBUG=1"]
+OPTIMIZATION = CHECKED if DEBUG else [] if SANITIZED else ["-O3", "-g0"]
 C_SOURCES = {
     "_memory": ["allocator"],
     "_threads": ["threadpool"],
@@ -57,7 +60,7 @@ def extension(name: str) -> Extension:
         depends=[str(each) for folder in ("kernels", "include/treadle") for each in (PACKAGE / folder).glob("*.h")],
         extra_compile_args=[
             "-std=gnu11",
-            *(["-O0"] if DEBUG else ["-O3", "-g0"]),
+            *OPTIMIZATION,
             "-fno-math-errno",
             "-fno-trapping-math",
             "-pthread",

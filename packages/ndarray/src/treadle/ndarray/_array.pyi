@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import EllipsisType, ModuleType
 from typing import Any, Never, Self, SupportsIndex, Union, final, overload
 
@@ -115,6 +115,9 @@ class NDArray(Strided):
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any: ...
     def numpy(self) -> np.ndarray[Any, Any]: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any: ...
     def __dlpack__(
         self,
         *,

@@ -160,6 +160,10 @@ cdef class NDArray(Operators):
             raise TypeError(f"an array on {self.device} is not converted to NumPy implicitly; call its numpy()")
         return numpy.array(memoryview(self), dtype=dtype, copy=copy)
 
+    def __array_function__(self, function, types, arguments, keywords):
+        from treadle.ndarray.numpy_functions import call
+        return call(function, arguments, keywords)
+
     def item(self):
         """The only element, as a Python bool, int or float; ShapeError if there is not just one.
 

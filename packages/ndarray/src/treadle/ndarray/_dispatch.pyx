@@ -126,6 +126,7 @@ cdef object binary(int op, object left, object right, object given, bint from_op
     cdef Strided x, y, out
     cdef DType result
     cdef td_binary_loop loop
+    cdef object other
     cdef int dtype
     if is_array(left):
         x = <Strided>left
@@ -144,7 +145,10 @@ cdef object binary(int op, object left, object right, object given, bint from_op
         x = y = None
     if x is None or y is None:
         if from_operator:
-            return _foreign(op, right if is_array(left) else left)
+            other = right if is_array(left) else left
+            if op in (EQUAL, NOT_EQUAL) and isinstance(other, (list, tuple)):
+                raise _no_array(binary_names[op], other)  # which is never False for unequal data
+            return foreign(binary_names[op], other)
         return binary(op, _coerced(left, right), _coerced(right, left), given, False)
     if x.device is not y.device:
         must_share_device(x, y, binary_names[op])
@@ -173,10 +177,14 @@ cdef object binary(int op, object left, object right, object given, bint from_op
     return _binary_general(op, loop, x, y, result, given)
 
 
-cdef object _foreign(int op, object other):
-    """What an operator answers to an operand that is no array: its turn, but never False for unequal data."""
-    if op in (EQUAL, NOT_EQUAL) and (isinstance(other, (list, tuple)) or hasattr(other, "__array_interface__")):
-        raise DTypeError(f"{binary_names[op]}: {type(other).__name__} is no array; convert it with asarray")
+cdef object _no_array(str op, object other):
+    return DTypeError(f"{op}: {type(other).__name__} is no array; convert it with asarray")
+
+
+cdef object foreign(str op, object other):
+    """What an operator answers to an operand that is no array: that it is its turn. NumPy's would not take it."""
+    if hasattr(other, "__array_interface__"):
+        raise _no_array(op, other)
     return NotImplemented
 
 

@@ -2,6 +2,13 @@ from libc.stdint cimport int64_t
 
 from treadle.ndarray._types cimport td_view
 
+cdef extern from "kernels/bounds.h" nogil:
+    const bint TD_CHECKS
+    int64_t td_element_bytes(int dtype)
+    void td_span(const td_view *view, const char **low, const char **high)
+    void td_check_run(const char *low, const char *high, int64_t itemsize, const char *data, int64_t stride, int64_t n,
+                      int operand)
+
 # Up to four operands walked together: one shape, the strides of each. The last operand is the output.
 cdef struct Walk:
     int operands
@@ -9,6 +16,24 @@ cdef struct Walk:
     int64_t shape[32]
     int64_t strides[4][32]
     char *data[4]
+    const char *low[4]  # where the views lie, and how long their elements are: known and checked in debug builds
+    const char *high[4]
+    int64_t itemsizes[4]
+
+cdef inline void bound_walk(Walk *walk, int operand, const td_view *view) noexcept nogil:
+    """Runs of the operand may go everywhere in the view; checked in debug builds."""
+    if TD_CHECKS:
+        td_span(view, &walk.low[operand], &walk.high[operand])
+        walk.itemsizes[operand] = td_element_bytes(view.dtype)
+
+cdef inline void check_run(const Walk *walk, char *const *data) noexcept nogil:
+    """In debug builds, end the process if the run that starts at data leaves the views."""
+    cdef int operand
+    cdef int run = walk.ndim - 1
+    if TD_CHECKS:
+        for operand in range(walk.operands):
+            td_check_run(walk.low[operand], walk.high[operand], walk.itemsizes[operand], data[operand],
+                         walk.strides[operand][run], walk.shape[run], operand)
 
 # A place in a walk, on the way through a range of its steps.
 cdef struct Cursor:

@@ -49,6 +49,9 @@ cdef int plan_walk(Walk *walk, int operands, const td_view **views) noexcept nog
         walk.shape[0] = 1
         for operand in range(operands):
             walk.strides[operand][0] = 0
+    for operand in range(operands):
+        bound_walk(walk, operand, views[operand])
+    check_run(walk, walk.data)
     return 1
 
 
@@ -89,6 +92,7 @@ cdef bint advance(const Walk *walk, int axes, char **data, int64_t *position) no
         if position[axis] < walk.shape[axis]:
             for operand in range(walk.operands):
                 data[operand] += walk.strides[operand][axis]
+            check_run(walk, data)
             return True
         position[axis] = 0
         for operand in range(walk.operands):

@@ -10,6 +10,8 @@ cdef extern from "kernels/allocator.h" nogil:
         int64_t peak
         int64_t cached
         int64_t blocks
+    void td_choose_exact(int wanted)
+    int td_is_exact()
     void *td_allocate(int64_t nbytes)
     void td_release(void *block, int64_t nbytes)
     void td_empty_cache()
@@ -105,6 +107,16 @@ cdef class ForeignBuffer:
     @property
     def format(self):
         return (<bytes>self.view.format).decode() if self.view.format != NULL else "B"
+
+
+def choose_exact(bint wanted):
+    """Whether blocks have just the bytes asked for and are never kept; to be settled before the first array."""
+    td_choose_exact(wanted)
+
+
+def is_exact():
+    """Whether :func:`choose_exact` was, or the address sanitizer is compiled in."""
+    return bool(td_is_exact())
 
 
 def memory_statistics():

@@ -9,7 +9,7 @@ from treadle.ndarray._elementwise cimport copy_view, slots
 from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
 from treadle.ndarray._strided cimport Strided, allocate, cpu_device
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, TD_f64, TD_i64, TD_u64, Device, DType, dtype_from_id, is_floating, td_view,
+    TD_bool, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_floating, td_view,
 )
 
 from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
@@ -186,4 +186,12 @@ cdef Strided on_device(Strided x, Device device):
         x.device.backend.to_host(x, out)
     else:
         out = on_device(on_device(x, cpu_device), device)
+    return out
+
+
+def octets_of(Strided x not None):
+    """The memory of a bool array as uint8: foreign memory may hold more than 0 and 1."""
+    cdef Strided out = x.alias()
+    out.dtype = dtype_from_id(TD_u8)
+    out.view.dtype = TD_u8
     return out

@@ -5,7 +5,7 @@ cimport cython
 from treadle.ndarray._dispatch cimport (
     ABS, ADD, BITWISE_AND, BITWISE_INVERT, BITWISE_OR, BITWISE_XOR, DIVIDE, EQUAL, FLOOR_DIVIDE, GREATER, GREATER_EQUAL,
     LESS, LESS_EQUAL, MULTIPLY, NEGATIVE, NOT_EQUAL, POSITIVE, POW, REMAINDER, SUBTRACT, BITWISE_LEFT_SHIFT,
-    BITWISE_RIGHT_SHIFT, binary, unary,
+    BITWISE_RIGHT_SHIFT, binary, foreign, unary,
 )
 from treadle.ndarray._families cimport matmul
 from treadle.ndarray._operands cimport copied, is_array
@@ -167,17 +167,17 @@ cdef class Operators(Strided):
     def __matmul__(self, other):
         cdef Strided y
         if not is_array(other):
-            return NotImplemented
+            return foreign("matmul", other)
         y = <Strided>other
         if self.view.ndim > 0 and y.view.ndim > 0 and self.view.dtype == y.view.dtype:
             return matmul(self, y, None)
         return _matmul_function(self, y)
 
     def __rmatmul__(self, other):
-        return _matmul_function(other, self) if is_array(other) else NotImplemented
+        return _matmul_function(other, self) if is_array(other) else foreign("matmul", other)
 
     def __imatmul__(self, other):
-        return _matmul_function(self, other, out=self) if is_array(other) else NotImplemented
+        return _matmul_function(self, other, out=self) if is_array(other) else foreign("matmul", other)
 
     # --- views and copies -------------------------------------------------------------------------------------------
     @property

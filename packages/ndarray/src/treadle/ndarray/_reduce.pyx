@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from treadle.ndarray._layout cimport (
-    Cursor, Walk, absolute, advance, next_piece, open_range, plan_walk, walk_size,
+    Cursor, Walk, absolute, advance, bound_walk, next_piece, open_range, plan_walk, walk_size,
 )
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport td_view
@@ -49,6 +49,7 @@ cdef void _split(const td_view *x, const td_view *out, td_view *kept, td_view *k
     """Part the axes of x into those that out keeps and those that are folded."""
     cdef int axis
     kept[0].data, kept_out[0].data, folded[0].data = x.data, out.data, x.data
+    kept.dtype, kept_out.dtype, folded.dtype = x.dtype, out.dtype, x.dtype
     kept.ndim = kept_out.ndim = folded.ndim = 0
     for axis in range(x.ndim):
         if x.shape[axis] == out.shape[axis]:
@@ -98,6 +99,7 @@ cdef void _reduce(const td_reduction *kernel, const td_squares *squares, const t
     fold.some = plan_walk(&fold.inner, 1, views)
     if not fold.some:
         fold.inner.ndim, fold.inner.shape[0], fold.inner.data[0] = 1, 0, x.data
+    bound_walk(&fold.inner, 0, x)  # its start moves through x
     fold.kernel, fold.squares, fold.divisor = kernel, squares, divisor
     fold.start = fold.inner.data[0] - x.data
     fold.outer_size = walk_size(&fold.outer, fold.outer.ndim)

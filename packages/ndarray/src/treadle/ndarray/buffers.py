@@ -4,14 +4,15 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from treadle.ndarray import _array
+from treadle.ndarray import _array, _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import ForeignBuffer
+from treadle.ndarray._operands import octets_of
 from treadle.ndarray._types import DType, dtype_named
 from treadle.ndarray.creation import DTypeLike, empty
 from treadle.ndarray.errors import ShapeError
 
-__all__ = ["frombuffer", "octets", "rebuilt", "reduced"]
+__all__ = ["frombuffer", "has_only_booleans", "octets", "over", "rebuilt", "reduced"]
 
 
 def frombuffer(buffer: Any, /, *, dtype: DTypeLike = "float32", count: int = -1, offset: int = 0) -> NDArray:
@@ -19,10 +20,10 @@ def frombuffer(buffer: Any, /, *, dtype: DTypeLike = "float32", count: int = -1,
 
     ``count`` elements from byte ``offset`` on; -1 means all, which must then fill whole elements. Read-only memory
     gives a read-only array. The memory is kept alive while arrays use it. Bytes are taken in the processor's order, and
-    for bool must be 0 or 1.
+    for bool are 0 or 1, also when the memory's owner writes them later.
 
-    Raises ValueError when the buffer is too short, cut within an element, or not aligned to the size of one; TypeError
-    when there is no buffer, or none that is contiguous.
+    Raises ValueError when the buffer is too short, cut within an element, or not aligned to the size of one, or when a
+    bool is neither 0 nor 1; TypeError when there is no buffer, or none that is contiguous.
 
     >>> import treadle.ndarray as nd
     >>> nd.frombuffer(bytearray([1, 0, 2, 0]), dtype="int16")
@@ -56,6 +57,13 @@ def frombuffer(buffer: Any, /, *, dtype: DTypeLike = "float32", count: int = -1,
     return array
 
 
+def has_only_booleans(x: NDArray) -> bool:
+    """Whether every element is a byte 0 or 1, unless the dtype is another than bool."""
+    if x.dtype.kind != "b" or not x.size:
+        return True
+    return bool(_families.reduce("max", octets_of(x), None, False).item() <= 1)
+
+
 def octets(buffer: Any) -> memoryview:
     """The bytes of a contiguous buffer or array. Raises TypeError when it is not contiguous."""
     memory = memoryview(buffer)
@@ -67,7 +75,12 @@ def octets(buffer: Any) -> memoryview:
 def over(memory: memoryview, dtype: DType) -> NDArray | None:
     """The 1-D array over bytes that fill whole elements; None where they are not aligned."""
     foreign = ForeignBuffer(memory.cast(dtype.format))  # type: ignore[call-overload]
-    return None if foreign.pointer % dtype.itemsize else _array.from_memory(foreign, dtype)
+    if foreign.pointer % dtype.itemsize:
+        return None
+    array = _array.from_memory(foreign, dtype)
+    if not has_only_booleans(array):
+        raise ValueError("a byte is no bool, being neither 0 nor 1; take the bytes as uint8 and compare them with 0")
+    return array
 
 
 def reduced(x: NDArray, protocol: int) -> tuple[Callable[..., NDArray], tuple[Any, ...]]:

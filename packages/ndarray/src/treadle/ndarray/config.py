@@ -2,7 +2,7 @@
 
 import os
 
-from treadle.ndarray import _runtime, _threads
+from treadle.ndarray import _memory, _runtime, _threads
 from treadle.ndarray.devices import default_device, device_types
 from treadle.ndarray.errors import BackendError
 
@@ -28,7 +28,15 @@ def _check_threads() -> None:
         raise BackendError(f"TREADLE_NUM_THREADS={count}: it is a number of threads, 1 or more")
 
 
+def _choose_allocator() -> None:
+    name = os.environ.get("TREADLE_ALLOCATOR", "exact" if _memory.is_exact() else "cached")
+    if name not in ("cached", "exact"):
+        raise BackendError(f"TREADLE_ALLOCATOR={name}: it is cached, or exact to find overruns with a sanitizer")
+    _memory.choose_exact(name == "exact")
+
+
 _check_threads()
+_choose_allocator()
 _isa = _choose_isa()
 _runtime.select(_isa)
 

@@ -173,12 +173,16 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
     try:
         memory = ForeignBuffer(obj)
     except (TypeError, ValueError, BufferError) as error:
+        why = str(error)  # the error itself would keep this frame, and obj
         if hasattr(obj, "__dlpack__"):
             from treadle.ndarray.dlpack import from_dlpack
 
-            return from_dlpack(obj), True
+            try:
+                return from_dlpack(obj), True
+            except BufferError as refused:
+                why = str(refused)
         raise DTypeError(
-            f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({error})"
+            f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({why})"
         ) from None
     format = memory.format
     if len(format) == 2 and format[0] in "@=<":

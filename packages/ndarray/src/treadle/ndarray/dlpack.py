@@ -10,7 +10,9 @@ from typing import Any
 
 from treadle.ndarray import _dlpack
 from treadle.ndarray._array import NDArray
+from treadle.ndarray._operands import octets_of
 from treadle.ndarray._types import Device
+from treadle.ndarray.buffers import has_only_booleans
 from treadle.ndarray.creation import DeviceLike, asarray
 from treadle.ndarray.devices import _cpu
 from treadle.ndarray.devices import device as find_device
@@ -97,7 +99,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     """An array over the memory of ``x``, anything with ``__dlpack__`` and ``__dlpack_device__``.
 
     Without a ``device`` the array lies where x does (host memory: on ``cpu``), else it is moved there if need be.
-    ``copy=True`` always copies, ``copy=False`` never; None copies only to move, or where elements are not aligned.
+    ``copy=True`` always copies, ``copy=False`` never; None copies only to move, or where elements are not aligned, or
+    where bytes of a bool are neither 0 nor 1.
     Memory that the exporter marks read-only gives a read-only array. It is kept alive while arrays use it.
 
     Raises TypeError when x has no ``__dlpack__``, BufferError when it cannot be exchanged, ValueError when it could be
@@ -126,8 +129,11 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     imported = _dlpack.Imported(_request(x, HOST if wanted == HOST else None, copy))
     place = _device_of(imported.device)
     array, copied = _dlpack.to_array(imported, place)
+    why = "the memory is not aligned to the size of an element"
+    if not has_only_booleans(array):  # foreign bytes other than 0 and 1 are true as well
+        array, copied, why = octets_of(array).astype("bool"), True, "bools must be 0 or 1"
     if copied and copy is False:
-        raise ValueError("from_dlpack: a copy is needed, because the memory is not aligned to the size of an element")
+        raise ValueError(f"from_dlpack: a copy is needed, because {why}")
     if copy and not copied and not imported.is_copy:
         array = array.copy()
     return array if target is None else array.to_device(target)

@@ -255,6 +255,9 @@ def _mapped(file: Any, mode: str, device: DeviceLike | None) -> NDArray:
             array = empty((0,), dtype=header.dtype, device="cpu")
         else:
             mapped = mmap.mmap(opened.fileno(), 0, access=getattr(mmap, _ACCESS[mode]))
+            octets = frombuffer(mapped, dtype="uint8", offset=header.length)
+            if header.dtype.kind == "b" and octets.max().item() > 1:
+                raise FileFormatError(f"{name}: a bool that is neither 0 nor 1")
             array = frombuffer(mapped, dtype=header.dtype, offset=header.length)
     array = array.reshape(header.shape)
     return array.T if header.transposed else array

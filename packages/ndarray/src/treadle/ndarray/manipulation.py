@@ -200,11 +200,14 @@ def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
 def astype(x: NDArray, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None) -> NDArray:
     """The elements converted: floats to integers by truncation, anything to bool by being non-zero.
 
+    On every device a float beyond an integer's range gives the nearest integer of the dtype, and NaN 0; integers wrap.
     With ``copy=False`` x itself, if it has the dtype and is on the device already. ``device`` moves the result.
 
     >>> import treadle.ndarray as nd
     >>> nd.astype(nd.asarray([1.7, -1.7]), "int64")
     array([ 1, -1])
+    >>> nd.astype(nd.asarray([300.0, -1.0, nd.nan]), "uint8").tolist()
+    [255, 0, 0]
     """
     result = x.astype(dtype, copy=False)
     if device is not None:

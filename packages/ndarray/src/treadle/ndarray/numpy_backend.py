@@ -110,8 +110,11 @@ class NumpyBackend:
         out.numpy()[...] = _view(source)
 
     def copy(self, source: "NDArray", out: "NDArray") -> None:
+        values, result = _view(source), _view(out)
+        if values.dtype.kind in "fc" and result.dtype.kind in "iu":
+            values = reference.converted(values, result.dtype)
         with numpy.errstate(all="ignore"):
-            _view(out)[...] = _view(source)
+            result[...] = values
 
     def fill(self, out: "NDArray", value: bool | int | float) -> None:
         with numpy.errstate(all="ignore"):

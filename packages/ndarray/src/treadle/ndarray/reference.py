@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["erf", "gelu", "gelu_tanh", "relu", "resolve", "sigmoid", "softplus"]
+__all__ = ["converted", "erf", "gelu", "gelu_tanh", "relu", "resolve", "sigmoid", "softplus"]
 
 Values = numpy.ndarray[Any, numpy.dtype[Any]]
 
@@ -18,6 +18,23 @@ def resolve(name: str) -> Any:
     """The function that a row's ``reference`` names: ``numpy.exp``, or ``reference.erf`` of this module."""
     module, _, function = name.partition(".")
     return getattr(numpy, function) if module == "numpy" else globals()[function]
+
+
+def converted(x: Values, dtype: Any) -> Values:
+    """x in another dtype as ``include/treadle/conversion.h`` says: floats are cut to the range of an integer, NaN is 0.
+
+    >>> converted(numpy.array([-1.5, 300.0, numpy.nan]), "uint8").tolist()
+    [0, 255, 0]
+    """
+    target = numpy.dtype(dtype)
+    if x.dtype.kind not in "fc" or target.kind not in "iu":
+        return x.astype(target)
+    limits = numpy.iinfo(target)
+    real = x.real.astype(numpy.float64)
+    above, below = real >= float(limits.max) + (target.itemsize < 8), real < limits.min
+    result = numpy.where(above | below | (real != real), 0, real).astype(target)
+    result[above], result[below] = limits.max, limits.min
+    return result
 
 
 def sigmoid(x: Values) -> Values:

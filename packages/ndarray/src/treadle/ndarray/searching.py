@@ -5,6 +5,7 @@ from typing import Literal
 
 from treadle.ndarray import _sorting
 from treadle.ndarray._array import NDArray
+from treadle.ndarray._families import normal_axes
 from treadle.ndarray._types import DType, result_dtype
 from treadle.ndarray.creation import as_array, asarray, type_of, zeros
 from treadle.ndarray.data_types import result_type
@@ -23,7 +24,9 @@ def count_nonzero(x: NDArray, /, *, axis: int | Sequence[int] | None = None, kee
     >>> nd.count_nonzero(nd.asarray([[0, 1], [2, 3]]), axis=1)
     array([1, 2])
     """
-    return sum(as_array(x).astype("bool", copy=False), axis=axis, keepdims=keepdims)
+    array = as_array(x)
+    normal_axes("count_nonzero", array, axis)
+    return sum(array.astype("bool", copy=False), axis=axis, keepdims=keepdims)
 
 
 def common_dtype(x: DType, y: DType) -> DType:

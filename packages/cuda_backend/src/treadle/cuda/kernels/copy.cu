@@ -1,19 +1,28 @@
 /* Copies with and without conversion, fill, arange. */
 #include "map.h"
 
+#include "treadle/conversion.h"
+
 namespace td {
 
 namespace {
 
-/* What C does, but to bool by non-zero, and from floats to narrow integers through 64 bits. */
+template <class To, class From> TD_DEVICE To whole(From x)
+{
+#define RUN(suffix, T, ...) \
+    if constexpr (std::is_same_v<To, T>) \
+        return TD_REAL_TO_##suffix(From, x);
+    TD_TYPES_INTEGER(RUN, )
+#undef RUN
+}
+
+/* Integers wrap, anything is converted to bool by being non-zero, floats to integers as treadle/conversion.h says. */
 template <class To, bool TO_BOOL, class From> TD_DEVICE To convert(From x)
 {
     if constexpr (TO_BOOL)
         return static_cast<To>(x != 0);
-    else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint64_t>)
-        return x < 0 ? static_cast<To>(static_cast<int64_t>(x)) : static_cast<To>(x);
     else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
-        return static_cast<To>(static_cast<int64_t>(x));
+        return whole<To>(x);
     else
         return static_cast<To>(x);
 }

@@ -1,7 +1,10 @@
 /* Size classes: eight to an octave above 1 KB, multiples of 64 below, so at most an eighth is lost to rounding.
  * A freed block goes to the list of its class as long as the cache stays below CACHE_LIMIT; training loops then ask
- * the system for nothing, and fresh outputs cost no page faults. Blocks from HUGE_FROM on ask for huge pages. */
+ * the system for nothing, and fresh outputs cost no page faults. Blocks from HUGE_FROM on ask for huge pages.
+ *
+ * The exact way, for finding faults, does none of this: a block has just the bytes asked for and goes back when freed. */
 #include "allocator.h"
+#include "sanitizer.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,6 +24,7 @@ typedef struct block {
 
 static block *free_lists[SMALL_CLASSES + OCTAVES * STEPS];
 static td_memory_statistics statistics;
+static int exact = TD_SANITIZED;
 
 /* The class of a size, and the size that its blocks really have. */
 static int size_class(int64_t nbytes, int64_t *rounded)
@@ -37,13 +41,29 @@ static int size_class(int64_t nbytes, int64_t *rounded)
     return SMALL_CLASSES + (octave - 10) * STEPS + (int)(steps - 1);
 }
 
+static void *count(void *memory, int64_t nbytes)
+{
+    statistics.in_use += nbytes;
+    statistics.blocks += 1;
+    if (statistics.in_use > statistics.peak)
+        statistics.peak = statistics.in_use;
+    return memory;
+}
+
+void td_choose_exact(int wanted) { exact = wanted; }
+
+int td_is_exact(void) { return exact; }
+
 void *td_allocate(int64_t nbytes)
 {
     if (nbytes < 0 || nbytes > ((int64_t)1 << 48))
         return NULL;
+    void *memory = NULL;
+    if (exact)
+        return posix_memalign(&memory, ALIGNMENT, (size_t)(nbytes ? nbytes : 1)) ? NULL : count(memory, nbytes);
     int64_t rounded;
     int index = size_class(nbytes, &rounded);
-    void *memory = free_lists[index];
+    memory = free_lists[index];
     if (memory) {
         free_lists[index] = ((block *)memory)->next;
         statistics.cached -= rounded;
@@ -62,20 +82,16 @@ void *td_allocate(int64_t nbytes)
             madvise(memory, (size_t)padded, MADV_HUGEPAGE);
 #endif
     }
-    statistics.in_use += rounded;
-    statistics.blocks += 1;
-    if (statistics.in_use > statistics.peak)
-        statistics.peak = statistics.in_use;
-    return memory;
+    return count(memory, rounded);
 }
 
 void td_release(void *memory, int64_t nbytes)
 {
-    int64_t rounded;
-    int index = size_class(nbytes, &rounded);
+    int64_t rounded = nbytes;
+    int index = exact ? 0 : size_class(nbytes, &rounded);
     statistics.in_use -= rounded;
     statistics.blocks -= 1;
-    if (statistics.cached + rounded > CACHE_LIMIT) {
+    if (exact || statistics.cached + rounded > CACHE_LIMIT) {
         free(memory);
         return;
     }

@@ -12,6 +12,8 @@ typedef struct {
     int64_t blocks;  /* blocks handed out */
 } td_memory_statistics;
 
+void td_choose_exact(int wanted); /* before the first allocation: neither cache nor rounding */
+int td_is_exact(void);
 void *td_allocate(int64_t nbytes); /* NULL when there is none */
 void td_release(void *block, int64_t nbytes);
 void td_empty_cache(void);

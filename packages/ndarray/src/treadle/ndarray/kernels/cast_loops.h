@@ -1,6 +1,8 @@
 /* The loops that convert between dtypes. A part of slots_body.h.
  *
- * They do what C does, but to bool by non-zero, and from floats to narrow integers through int64. */
+ * Integers wrap, anything is converted to bool by being non-zero, floats to integers as treadle/conversion.h says. */
+#include "treadle/conversion.h"
+
 #define CONVERT_bool(S, x) ((td_bool)((x) != 0))
 #define CONVERT_integer(S, T, x) ((T)(int64_t)(x))
 #define CONVERT_i8(S, x) CONVERT_integer(S, int8_t, x)
@@ -10,10 +12,13 @@
 #define CONVERT_u8(S, x) CONVERT_integer(S, uint8_t, x)
 #define CONVERT_u16(S, x) CONVERT_integer(S, uint16_t, x)
 #define CONVERT_u32(S, x) CONVERT_integer(S, uint32_t, x)
-#define CONVERT_u64(S, x) ((x) < (S)0 ? (uint64_t)(int64_t)(x) : (uint64_t)(x))
+#define CONVERT_u64(S, x) ((uint64_t)(x))
 #define CONVERT_f32(S, x) ((float)(x))
 #define CONVERT_f64(S, x) ((double)(x))
-#define DEFINE_CAST(to, TO, from, FROM) \
+#define TD_REAL_TO_bool CONVERT_bool
+#define TD_REAL_TO_f32 CONVERT_f32
+#define TD_REAL_TO_f64 CONVERT_f64
+#define DEFINE_CAST(to, TO, from, FROM, RULE) \
     static void cast_##from##_##to(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
     { \
         if (DENSE(FROM, sx) && DENSE(TO, so)) { \
@@ -21,16 +26,18 @@
             TO *os = (TO *)out; \
             TD_INDEPENDENT \
             for (int64_t i = 0; i < n; i++) \
-                os[i] = CONVERT_##to(FROM, xs[i]); \
+                os[i] = RULE##_##to(FROM, xs[i]); \
             return; \
         } \
         for (int64_t i = 0; i < n; i++) { \
             FROM x = READ(FROM, xp, sx, i); \
-            STEP(TO, out, so, i) = CONVERT_##to(FROM, x); \
+            STEP(TO, out, so, i) = RULE##_##to(FROM, x); \
         } \
     }
-#define CASTS_FROM(from, FROM) TD_TYPES_ALL(DEFINE_CAST, from, FROM)
-CASTS_FROM(bool, td_bool)
-CASTS_FROM(i8, int8_t) CASTS_FROM(i16, int16_t) CASTS_FROM(i32, int32_t) CASTS_FROM(i64, int64_t)
-CASTS_FROM(u8, uint8_t) CASTS_FROM(u16, uint16_t) CASTS_FROM(u32, uint32_t) CASTS_FROM(u64, uint64_t)
-CASTS_FROM(f32, float) CASTS_FROM(f64, double)
+#define CASTS_FROM_WHOLE(from, FROM, ...) TD_TYPES_ALL(DEFINE_CAST, from, FROM, CONVERT)
+#define CASTS_FROM_REAL(from, FROM, ...) TD_TYPES_ALL(DEFINE_CAST, from, FROM, TD_REAL_TO)
+CASTS_FROM_WHOLE(bool, td_bool)
+CASTS_FROM_WHOLE(i8, int8_t) CASTS_FROM_WHOLE(i16, int16_t) CASTS_FROM_WHOLE(i32, int32_t)
+CASTS_FROM_WHOLE(i64, int64_t) CASTS_FROM_WHOLE(u8, uint8_t) CASTS_FROM_WHOLE(u16, uint16_t)
+CASTS_FROM_WHOLE(u32, uint32_t) CASTS_FROM_WHOLE(u64, uint64_t)
+CASTS_FROM_REAL(f32, float) CASTS_FROM_REAL(f64, double)

@@ -1,4 +1,5 @@
 #include "matmul_workspace.h"
+#include "sanitizer.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #define ALIGNMENT 64
 #define HUGE_PAGE ((int64_t)2 << 20)
 #define HUGE_FROM ((int64_t)128 << 10) /* packed slivers are walked again and again: address translation counts */
-#define KEEP_AT_MOST ((int64_t)32 << 20)
+#define KEEP_AT_MOST (TD_SANITIZED ? -1 : (int64_t)32 << 20)
 #define SHELVES 4 /* blocks that are kept: some threads, or one that needs several */
 
 /* A block begins with its size, so that one atomic pointer is all there is to exchange. */
@@ -15,13 +16,16 @@ static _Atomic(int64_t *) kept[SHELVES];
 
 static int64_t *fresh(int64_t nbytes)
 {
-    const int64_t alignment = nbytes >= HUGE_FROM ? HUGE_PAGE : ALIGNMENT;
+    const int64_t alignment = nbytes >= HUGE_FROM && !TD_SANITIZED ? HUGE_PAGE : ALIGNMENT;
     if (nbytes > INT64_MAX - ALIGNMENT - alignment)
         return NULL;
-    const int64_t total = (nbytes + ALIGNMENT + alignment - 1) / alignment * alignment;
-    int64_t *block = aligned_alloc((size_t)alignment, (size_t)total);
-    if (block == NULL)
+    int64_t total = nbytes + ALIGNMENT;
+    if (!TD_SANITIZED)
+        total = (total + alignment - 1) / alignment * alignment;
+    void *memory = NULL;
+    if (posix_memalign(&memory, (size_t)alignment, (size_t)total))
         return NULL;
+    int64_t *block = memory;
 #if defined(MADV_HUGEPAGE)
     if (alignment == HUGE_PAGE)
         madvise(block, (size_t)total, MADV_HUGEPAGE);

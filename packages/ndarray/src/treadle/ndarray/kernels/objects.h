@@ -6,9 +6,11 @@
 #include <Python.h>
 #include <string.h>
 
-#define TD_SPARE_OBJECTS 256
+#include "sanitizer.h"
+
+#define TD_SPARE_OBJECTS (TD_SANITIZED ? 0 : 256)
 #define TD_OBJECT_FIELDS 3 /* dtype, device, buffer: None until they are set */
-static void *td_spare_objects[TD_SPARE_OBJECTS];
+static void *td_spare_objects[TD_SPARE_OBJECTS + 1];
 static int td_spare_count = 0;
 static PyObject *td_pattern;               /* an array whose fields are None, as the type's constructor left it */
 static size_t td_view_from, td_view_end;   /* the bytes of the view: whoever makes an array fills them in */

@@ -1,0 +1,3 @@
+from treadle.ndarray._array import NDArray
+
+def octets_of(x: NDArray) -> NDArray: ...

@@ -1,0 +1,230 @@
+"""Relatives of the faults in ``test_handed_ndarray.py``: the same kind, in other functions and layouts."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+from comparison import assert_same
+from strategies import DEVICES, FLOATS, INTEGERS
+
+each_device = pytest.mark.parametrize("device", DEVICES)
+
+
+# --- sums that drift, variances that cancel ---------------------------------------------------------------------------
+@pytest.mark.parametrize("view", ["flat", "reversed", "strided", "column", "scan", "nansum", "mean", "average pool"])
+def test_long_sums_stay_accurate(view: str) -> None:
+    """numpy/numpy#8869 in other shapes: 2^21 tenths, in float32."""
+    size = 2**21
+    x, exact = nd.full(size, 0.1), float(np.float32(0.1)) * size
+    total = {
+        "flat": lambda: nd.sum(x),
+        "reversed": lambda: nd.sum(x[::-1]),
+        "strided": lambda: nd.sum(x[::2]) * 2,
+        "column": lambda: nd.sum(nd.broadcast_to(x[:, None], (size, 3)), axis=0)[1],
+        "scan": lambda: nd.cumsum(x)[-1],
+        "nansum": lambda: nd.nansum(x),
+        "mean": lambda: nd.mean(x) * size,
+        "average pool": lambda: nd.avg_pool(x.reshape(1, 1, -1), size)[0, 0, 0] * size,
+    }[view]()
+    assert total.item() == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, -1e4])
+def test_variances_of_large_means(offset: float) -> None:
+    """numpy/numpy#14691 along other axes, with NaN left out, of one value, and for float64."""
+    rows = nd.asarray([offset, offset + 1, offset + 2])
+    for x, axis in ((nd.stack([rows, rows]), 1), (nd.stack([rows, rows]).T, 0), (nd.flip(nd.stack([rows, rows])), 1)):
+        assert nd.var(x, axis=axis).tolist() == pytest.approx([2 / 3] * 2, rel=1e-5)
+    assert nd.nanvar(nd.concat([rows, nd.asarray([math.nan])])).item() == pytest.approx(2 / 3, rel=1e-5)
+    assert nd.var(rows, correction=1).item() == pytest.approx(1, rel=1e-5)
+    assert nd.var(nd.full((1000, 3), offset)).item() == 0
+    wide = nd.asarray([1e8, 1e8 + 1, 1e8 + 2], dtype="float64")
+    assert nd.std(wide).item() == pytest.approx(math.sqrt(2 / 3), rel=1e-12)
+
+
+# --- dtypes -----------------------------------------------------------------------------------------------------------
+@each_device
+def test_python_scalars_in_other_functions(device: str) -> None:
+    """numpy/numpy#29202: where, clip, maximum, powers, reflected operators, assignment."""
+    x, small = nd.asarray([1.0, -2.0], device=device), nd.asarray([200, 100], dtype="uint8", device=device)
+    for result in (nd.where(x > 0, x, 1.5), nd.clip(x, 0, 1.5), nd.maximum(x, 2), x**2, 2 / x, 1 - x, x // 3, x % 2.5):
+        assert result.dtype is nd.float32
+    for same in (small + 1, 1 + small, small * 2, small // 3, nd.maximum(small, 7), small & 15, small << 1):
+        assert same.dtype is nd.uint8
+    assert (small + 100).tolist() == [44, 200] and (10 - small).tolist() == [66, 166]
+    for wrong in (300, -1):
+        with pytest.raises(OverflowError):
+            small + wrong
+    assert nd.prod(nd.asarray([100, 100], dtype="int8", device=device)).item() == 10_000
+    assert nd.cumsum(small).tolist() == [200, 300]
+
+
+@each_device
+@pytest.mark.parametrize("source", FLOATS)
+@pytest.mark.parametrize("target", INTEGERS)
+def test_floats_out_of_the_range_of_integers(device: str, source: str, target: str) -> None:
+    """One rule on every device and for every layout: cut off to the nearest integer there is, NaN to 0."""
+    limits = np.iinfo(target)
+    low, high = int(limits.min), int(limits.max)
+    values = [-1e30, float(low) * 2 - 2, -0.9, 0.9, 1.5, float(high) * 2 + 2, 1e30, math.inf, -math.inf, math.nan]
+    expected = [low, low, 0, 0, 1, high, high, high, low, 0]
+    repeated = np.array(values * 7, source)  # longer than a vector register
+    for step in (1, -1, 2):
+        x = nd.asarray(repeated, device=device, copy=True)[::step]
+        assert x.astype(target).tolist() == (expected * 7)[::step]
+        y = nd.zeros((70,), dtype=target, device=device)[::step]
+        y[...] = x
+        assert y.tolist() == (expected * 7)[::step]
+
+
+# --- nothing, and one -------------------------------------------------------------------------------------------------
+@each_device
+def test_functions_of_nothing(device: str) -> None:
+    """pytorch/pytorch#28380 beyond reductions."""
+    z, flat = nd.zeros((3, 0), device=device), nd.zeros((0,), device=device)
+    assert nd.any(z, axis=1).tolist() == [False] * 3 and nd.all(z, axis=1).tolist() == [True] * 3
+    assert nd.logsumexp(z, axis=1).tolist() == [-math.inf] * 3
+    for function in (nd.softmax, nd.cumsum, nd.sort, nd.argsort, nd.flip):
+        assert function(z, axis=1).shape == (3, 0)
+    assert nd.exp(z).shape == (3, 0)
+    assert np.isnan(nd.var(z, axis=1).tolist()).all() and np.isnan(nd.median(z, axis=1).tolist()).all()
+    assert nd.unique_values(z).shape == (0,) and nd.nonzero(z)[1].shape == (0,)
+    assert nd.concat([z, z], axis=1).shape == (3, 0) and nd.stack([z, z]).shape == (2, 3, 0)
+    assert nd.take(z, nd.zeros((0,), dtype="int64", device=device), axis=1).shape == (3, 0)
+    assert nd.argmax(z, axis=0).shape == (0,)
+    assert nd.pad(z, 1).tolist() == [[0, 0]] * 5
+    assert nd.where(flat > 0, flat, 1.0).shape == (0,) and nd.clip(flat, 0, 1).shape == (0,)
+    flat[...] = 5.0
+    z[nd.zeros((3, 0), dtype="bool", device=device)] = 7.0
+    z[:, :0] += 1
+    with pytest.raises(nd.IndexingError):
+        nd.take(z, nd.asarray([0], device=device), axis=1)
+
+
+@each_device
+def test_sums_of_products_of_nothing(device: str) -> None:
+    """pytorch/pytorch#31421 in the relatives of matmul, over memory that was in use."""
+    dirty = [nd.full((4, 5), 7.0, device=device) for _ in range(5)]
+    del dirty
+    a, b, v = nd.ones((4, 0), device=device), nd.ones((0, 5), device=device), nd.ones((0,), device=device)
+    assert (a @ b).tolist() == [[0] * 5] * 4 and (a @ v).tolist() == [0] * 4 and (v @ b).tolist() == [0] * 5
+    assert (v @ v).item() == nd.vecdot(v, v).item() == nd.dot(v, v).item() == 0
+    assert nd.tensordot(a, b, axes=1).tolist() == [[0] * 5] * 4
+    assert nd.einsum("ij,jk->ik", a, b).tolist() == [[0] * 5] * 4
+    assert nd.outer(v, v).shape == (0, 0)
+    assert (b @ nd.ones((5, 3), device=device)).shape == (0, 3)
+    out = nd.full((4, 5), 3.0, device=device)
+    nd.matmul(a, b, out=out)
+    assert out.tolist() == [[0] * 5] * 4
+
+
+# --- overlap ----------------------------------------------------------------------------------------------------------
+@each_device
+def test_other_overlapping_writes(device: str) -> None:
+    """numba/numba#230 through out=, index arrays, masks, matmul and stepped views: as if the right side were copied."""
+    x = nd.arange(8, device=device)
+    nd.add(x[:-1], x[1:], out=x[1:])
+    assert x.tolist() == [0, 1, 3, 5, 7, 9, 11, 13]
+    x = nd.arange(8, device=device)
+    x[nd.asarray([1, 2, 3, 4], device=device)] = x[:4]
+    assert x.tolist() == [0, 0, 1, 2, 3, 5, 6, 7]
+    x = nd.arange(8, device=device)
+    x[x > 3] = x[::-1][:4]
+    assert x.tolist() == [0, 1, 2, 3, 7, 6, 5, 4]
+    x = nd.arange(8, device=device)
+    x[::2] = x[4:]
+    assert x.tolist() == [4, 1, 5, 3, 6, 5, 7, 7]
+    x = nd.arange(8, device=device)
+    x[:4] = nd.broadcast_to(x[3:4], (4,))
+    assert x.tolist() == [3, 3, 3, 3, 4, 5, 6, 7]
+    m = nd.asarray([[0.0, 1.0], [2.0, 3.0]], device=device)
+    m += m.T
+    assert m.tolist() == [[0, 3], [3, 6]]
+    nd.matmul(m, m.T, out=m.T)
+    assert m.tolist() == [[9, 18], [18, 45]]
+    y = nd.asarray([1.0, 2.0, 3.0], device=device)
+    nd.where(y > 1, y[::-1], y, out=y)
+    assert y.tolist() == [1, 2, 1]
+    y /= y[1]
+    assert y.tolist() == [0.5, 1, 0.5]
+
+
+# --- NaN, signs of zero, integer division -----------------------------------------------------------------------------
+@each_device
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nan_in_other_functions(device: str, dtype: str) -> None:
+    """ml-explore/mlx#4274: along either axis, through views, and where NaN is chosen, ordered or counted."""
+    values = np.arange(120, dtype=dtype).reshape(8, 15)
+    values[3, 7] = values[5, 2] = np.nan
+    x = nd.asarray(values, device=device, copy=True)
+    views: list[Callable[[Any], Any]] = [lambda x: x, lambda x: x.T, lambda x: x[::-1, ::-1], lambda x: x[:, ::2]]
+    for view in views:
+        for axis in (0, 1):
+            for name in ("max", "min", "argmax", "argmin", "sort"):
+                assert_same(getattr(nd, name)(view(x), axis=axis), getattr(np, name)(view(values), axis=axis))
+    assert_same(nd.maximum(x, 0.0), np.maximum(values, np.dtype(dtype).type(0)), zero_signs=False)
+    assert_same(nd.clip(x, 1.0, 50.0), np.clip(values, 1, 50).astype(dtype))
+    assert bool(nd.any(x[3:4, 7:8])) and nd.count_nonzero(x).item() == 119
+    assert np.isnan(nd.median(x).item()) and nd.nanmax(x).item() == 119
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_sign_of_zero_in_other_functions(dtype: str) -> None:
+    """numpy/numpy#5781: odd functions keep it, remainders take the divisor's."""
+    zero = nd.asarray([-0.0, 0.0], dtype=dtype)
+    for name in ("sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "expm1", "log1p", "sqrt", "ceil"):
+        assert np.signbit(getattr(nd, name)(zero).numpy()).tolist() == [True, False], name
+    six = nd.asarray([6.0, -6.0], dtype=dtype)
+    assert np.signbit((six % 3).numpy()).tolist() == [False, False]
+    assert np.signbit((six % -3).numpy()).tolist() == [True, True]
+    assert np.signbit((zero * -1).numpy()).tolist() == [False, True]
+    assert (1 / zero).tolist() == [-math.inf, math.inf]
+    assert nd.atan2(zero, nd.asarray([-1.0, -1.0], dtype=dtype)).tolist() == pytest.approx([-math.pi, math.pi])
+
+
+@each_device
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_divisions_that_trap_elsewhere(device: str, dtype: str) -> None:
+    """pytorch/pytorch#43874: by zero, and the least by -1; the process lives, the results are NumPy's."""
+    limits = np.iinfo(dtype)
+    values = [limits.min, limits.max, 0, 1, 7] + ([-1, -7] if limits.min < 0 else [])
+    left = np.array([each for each in values for _ in values], dtype)
+    right = np.array(values * len(values), dtype)
+    x, y = nd.asarray(left, device=device, copy=True), nd.asarray(right, device=device, copy=True)
+    with np.errstate(all="ignore"):
+        assert_same(x // y, left // right)
+        assert_same(x % y, left % right)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "count_nonzero"])
+def test_axes_of_every_reduction(name: str) -> None:
+    """pytorch/pytorch#29137: an empty tuple reduces nothing, a repeated or absent axis is an error."""
+    values = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    x, function = nd.asarray(values), getattr(nd, name)
+    for axis in ((), None, 0, -1, (0, 2), (-1, 0), (0, 1, 2)):
+        for keepdims in (False, True):
+            expected = np.asarray(getattr(np, name)(values, axis=axis, keepdims=keepdims))
+            actual: Any = function(x, axis=axis, keepdims=keepdims)
+            assert actual.shape == expected.shape
+            np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-6)
+    for wrong in (3, -4, (0, 0), (0, -3), (0, 5)):
+        with pytest.raises(nd.ShapeError, match=rf"^{name}" if name != "std" else "axis"):
+            function(x, axis=wrong)
+
+
+@each_device
+@pytest.mark.parametrize(
+    "bounds", [(None, None), (-99, 99), (99, -99), (-1, None), (None, -1), (2, 1), (-3, -1), (5, 0)]
+)
+@pytest.mark.parametrize("step", [1, -1, 2, -2, 5, -7, 2**62, -(2**62)])
+def test_slices_far_out(device: str, bounds: Any, step: int) -> None:
+    """ml-explore/mlx#231: bounds and steps beyond the array, both signs."""
+    index = slice(bounds[0], bounds[1], step)
+    x, expected = nd.arange(5, device=device), np.arange(5)
+    assert x[index].tolist() == expected[index].tolist()
+    x[index], expected[index] = -1, -1
+    assert x.tolist() == expected.tolist()
