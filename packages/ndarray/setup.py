@@ -26,7 +26,7 @@ C_SOURCES = {
 MODULES = (
     "_types", "_memory", "_layout", "_shapes", "_strided", "_elementwise", "_reduce", "_matmul", "_indexing", "_random",
     "_operands", "_dispatch", "_families", "_updates", "_operators", "_array", "_runtime", "_dlpack", "_windows",
-    "_sorting",
+    "_sorting", "_parts",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from treadle.ndarray._layout cimport Walk, is_dense, next_run, plan_walk, view_size
-from treadle.ndarray._types cimport TD_f32, TD_f64, TD_i64, td_view
+from treadle.ndarray._types cimport TD_f64, TD_i64, is_inexact, td_view
 
 cdef const td_slots *slots = NULL
 
@@ -86,7 +86,7 @@ cdef void arange_view(const td_view *out, double start, double step, int64_t int
     cdef int64_t i, value
     cdef double real
     cdef td_unary_loop cast = slots.cast[TD_f64][out.dtype]
-    if out.dtype == TD_f32 or out.dtype == TD_f64:
+    if is_inexact(out.dtype):
         for i in range(out.shape[0]):
             real = start + <double>i * step
             cast(1, <const char *>&real, 8, out.data + i * out.strides[0], 8)

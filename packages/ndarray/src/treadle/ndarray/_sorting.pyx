@@ -5,10 +5,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from treadle.ndarray._layout cimport Walk, next_run, plan_walk
-from treadle.ndarray._operands cimport on_device
+from treadle.ndarray._operands cimport converted, on_device
 from treadle.ndarray._shapes cimport normal_axis
 from treadle.ndarray._strided cimport Strided, allocate, cpu_device
-from treadle.ndarray._types cimport TD_i64, dtype_from_id, td_view
+from treadle.ndarray._types cimport TD_f32, TD_i64, dtype_from_id, is_half, td_view
 
 cdef extern from "kernels/sort.h" nogil:
     int64_t td_sort_scratch(int dtype, int64_t n, int with_places)
@@ -65,6 +65,12 @@ cdef tuple _sort_elsewhere(Strided x, int axis, bint descending, bint stable, St
             None if places is None else on_device(host_places, x.device))
 
 
+cdef tuple _sort_halves(str op, Strided x, int axis, bint descending, bint want_values, bint want_places):
+    """By way of float32, which has the same order."""
+    values, places = sort(op, converted(x, TD_f32), axis, descending, True, want_values, want_places)
+    return converted(values, x.view.dtype) if want_values else None, places
+
+
 def sort(str op, Strided x, axis, bint descending, bint stable, bint want_values, bint want_places):
     """The sorted values and the int64 places that they came from, each None where it is not wanted.
 
@@ -76,6 +82,8 @@ def sort(str op, Strided x, axis, bint descending, bint stable, bint want_values
     cdef Strided places = allocate(dtype_from_id(TD_i64), x.device, &x.view) if want_places else None
     if x.size == 0:
         return values, places
+    if is_half(x.view.dtype) and x.device.is_cpu:
+        return _sort_halves(op, x, along, descending, want_values, want_places)
     if not x.device.is_cpu:
         return _sort_elsewhere(x, along, descending, stable, values, places)
     with nogil:

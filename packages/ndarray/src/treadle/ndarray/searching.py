@@ -27,7 +27,7 @@ def count_nonzero(x: NDArray, /, *, axis: int | Sequence[int] | None = None, kee
 
 def common_dtype(x: DType, y: DType) -> DType:
     """Where dtypes meet to be compared: integers and floats in float64, which tells more integers apart."""
-    if (x.kind == "f") != (y.kind == "f"):
+    if "c" not in (x.kind, y.kind) and (x.kind == "f") != (y.kind == "f"):
         return type_of["float64"]
     return result_dtype(x, y)
 
@@ -64,7 +64,7 @@ def searchsorted(
     haystack = as_array(x1)
     if haystack.ndim != 1:
         raise ShapeError(f"searchsorted: x1 of shape {haystack.shape} must be 1-D")
-    if isinstance(x2, int | float):
+    if isinstance(x2, int | float | complex):
         x2 = asarray(x2, dtype=result_type(haystack, x2), device=haystack.device)
     values = as_array(x2)
     if values.device is not haystack.device:
