@@ -365,13 +365,13 @@ def assign(Strided target not None, Strided values not None):
 
 cdef object _element(const char *data, int dtype):
     cdef double real = 0
-    cdef double complex both = 0
+    cdef double[2] both
     cdef int64_t signed = 0
     if dtype == TD_bool:
         return data[0] != 0
     if is_complex(dtype):
-        slots.cast[dtype][TD_c128](1, data, 16, <char *>&both, 16)
-        return both
+        slots.cast[dtype][TD_c128](1, data, 16, <char *>both, 16)
+        return complex(both[0], both[1])
     if is_floating(dtype):
         slots.cast[dtype][TD_f64](1, data, 8, <char *>&real, 8)
         return real

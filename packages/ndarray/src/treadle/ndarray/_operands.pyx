@@ -54,15 +54,15 @@ cdef bint fits(object value, int dtype) except -1:
 cdef int store(object value, int dtype, char *data) except -1:
     """Write a Python scalar as an element; integers out of range raise OverflowError, as in NumPy."""
     cdef double real
-    cdef double complex both
+    cdef double[2] both
     cdef int64_t signed
     cdef uint64_t unsigned
     cdef DType kind = dtype_from_id(dtype)
     if dtype == TD_bool:
         data[0] = bool(value)
     elif is_complex(dtype):
-        both = value
-        slots.cast[TD_c128][dtype](1, <const char *>&both, 16, data, 16)
+        both[0], both[1] = value.real, value.imag
+        slots.cast[TD_c128][dtype](1, <const char *>both, 16, data, 16)
     elif PyComplex_Check(value):
         raise DTypeError(f"cannot store the complex number {value!r} as {kind.name}; take its real or imag")
     elif is_floating(dtype):
@@ -174,12 +174,12 @@ cdef Strided copied(Strided x):
 cdef int fill(Strided out, object value) except -1:
     """Every element becomes the Python scalar."""
     cdef Strided element
-    cdef double complex storage = 0
+    cdef double[2] storage
     if out.device.is_cpu:
         element = scalar_array(value, out.view.dtype, out.device)
         copy_into(element, out)
         return 0
-    store(value, out.view.dtype, <char *>&storage)  # for its range check
+    store(value, out.view.dtype, <char *>storage)  # for its range check
     if out.size:
         out.device.backend.fill(out, value)
     return 0
