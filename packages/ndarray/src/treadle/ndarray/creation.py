@@ -340,7 +340,11 @@ def linspace(
     >>> nd.linspace(0, 1, 3)
     array([0. , 0.5, 1. ])
     """
-    if isinstance(start, complex) or isinstance(stop, complex) or (dtype is not None and dtype_named(dtype).kind == "c"):
+    if (
+        isinstance(start, complex)
+        or isinstance(stop, complex)
+        or (dtype is not None and dtype_named(dtype).kind == "c")
+    ):
         from treadle.ndarray.complex_parts import complex_linspace
 
         return complex_linspace(complex(start), complex(stop), num, dtype, device, endpoint)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory", "NumpyBackend"]
 
+
 def _integer_power(x: Values, y: Values) -> Values:
     """x ** y for signed integers; a negative exponent truncates 1 / x ** -y, so only the bases 1 and -1 are left."""
     odd = (y & 1) == 1
@@ -61,11 +62,10 @@ def _next_half(x: "NDArray", y: "NDArray", dtype: Any) -> Values:
     if x.dtype.name == "float16":
         return numpy.nextafter(view(x), view(y))
     start, end, bits, target = read(x), read(y), view(x), view(y)
-    with numpy.errstate(all="ignore"):
-        outward = (start < end) == (start > 0)
-        stepped = numpy.where(outward, bits + dtype.type(1), bits - dtype.type(1))
-        stepped = numpy.where(start == 0, (target & dtype.type(0x8000)) | dtype.type(1), stepped)
-        stepped = numpy.where(numpy.isnan(end) | (start == end), target, stepped)
+    outward = (start < end) == (start > 0)
+    stepped = numpy.where(outward, bits + dtype.type(1), bits - dtype.type(1))
+    stepped = numpy.where(start == 0, (target & dtype.type(0x8000)) | dtype.type(1), stepped)
+    stepped = numpy.where(numpy.isnan(end) | (start == end), target, stepped)
     return numpy.where(numpy.isnan(start), bits, stepped)
 
 
@@ -121,7 +121,8 @@ class NumpyBackend:
 
     def binary(self, op: str, x: "NDArray", y: "NDArray", out: "NDArray") -> None:
         if op == "nextafter" and x.dtype.name in ("float16", "bfloat16"):
-            view(out)[...] = _next_half(x, y, view(out).dtype)
+            with numpy.errstate(all="ignore"):
+                view(out)[...] = _next_half(x, y, view(out).dtype)
             return
         left, right = read(x), read(y)
         with numpy.errstate(all="ignore"):

@@ -50,7 +50,8 @@ def read(x: "NDArray") -> Values:
     if x.dtype.name == "bfloat16":
         return brain_values(view(x))
     if x.dtype.name == "float16":
-        return view(x).astype(numpy.float32)
+        with numpy.errstate(invalid="ignore"):  # signalling NaN
+            return view(x).astype(numpy.float32)
     return view(x)
 
 

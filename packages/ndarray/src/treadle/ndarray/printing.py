@@ -117,7 +117,7 @@ def _floats(flat: list[float], dtype: str) -> list[str]:
         if not math.isfinite(each):
             texts.append("nan" if each != each else "inf" if each > 0 else "-inf")
         elif scientific:
-            texts.append(f"{each:.{decimals}e}")
+            texts.append(f"{each:#.{decimals}e}")
         else:
             whole, _, fraction = _shortest(each, dtype, False).partition(".")
             texts.append(f"{whole}.{fraction.ljust(decimals)}")

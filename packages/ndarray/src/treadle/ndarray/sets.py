@@ -107,7 +107,9 @@ def unique_values(x: NDArray, /) -> NDArray:
     return take(ordered, nonzero(_begins(ordered))[0])
 
 
-def isin(x1: NDArray | int | float | complex, x2: NDArray | int | float | complex, /, *, invert: bool = False) -> NDArray:
+def isin(
+    x1: NDArray | int | float | complex, x2: NDArray | int | float | complex, /, *, invert: bool = False
+) -> NDArray:
     """Whether each element of x1 is equal to one of x2 (or to none, with ``invert``): bool, of x1's shape.
 
     One of the two may be a Python scalar. NaN is equal to nothing. Raises DTypeError for two scalars, DeviceError.

@@ -37,7 +37,13 @@ def diff(
 
 
 def isclose(
-    x1: NDArray, x2: NDArray | int | float | complex, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x1: NDArray,
+    x2: NDArray | int | float | complex,
+    /,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
 ) -> NDArray:
     """Whether abs(x1 - x2) <= atol + rtol * abs(x2), element by element: NumPy's isclose, in which x2 is the reference.
 
@@ -64,7 +70,13 @@ def isclose(
 
 
 def allclose(
-    x1: NDArray, x2: NDArray | int | float | complex, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x1: NDArray,
+    x2: NDArray | int | float | complex,
+    /,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
 ) -> bool:
     """Whether every element :func:`isclose`.
 
