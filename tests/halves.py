@@ -22,8 +22,8 @@ def spacing(x: Any, dtype: str) -> Any:
 
 
 def rounded(x: Any, dtype: str) -> Any:
-    """The nearest numbers of the format, ties to even (IEEE 754-2019, 4.3.1), as float64: a division by a power of two, a
-    rounding to whole numbers and a multiplication."""
+    """The nearest numbers of the format, ties to even (IEEE 754-2019, 4.3.1), as float64: a division by a power of two,
+    a rounding to whole numbers and a multiplication."""
     x = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         unit = spacing(x, dtype)
@@ -75,8 +75,9 @@ def half_operands(
 
 
 def assert_half(actual: nd.NDArray, expected: Any, dtype: str, ulps: float = 0, slack: Any = 0.0) -> None:
-    """``actual`` holds the rounded ``expected`` (float64), within units in the last place of the format; infinities, NaN
-    and, for exact results, the sign of zeros agree."""
+    """``actual`` holds the rounded ``expected`` (float64), within units in the last place of the format.
+
+    Infinities, NaN and, for exact results, the sign of zeros agree."""
     assert actual.dtype == dtype
     assert actual.shape == expected.shape
     found, wanted = values(actual), rounded(expected, dtype)

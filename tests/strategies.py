@@ -19,7 +19,7 @@ from treadle.ndarray.opset import Accepts, Op
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 HALVES = ("float16", "bfloat16")
 COMPLEX = {"complex64": "float32", "complex128": "float64"}
-"""The complex dtypes and those of their parts. Tests of their own draw these and the halves, of which NumPy lacks one."""
+"""The complex dtypes and those of their parts. Tests of their own draw these and the halves; NumPy lacks bfloat16."""
 INTEGERS = DTYPES[1:9]
 FLOATS = DTYPES[9:]
 ACCEPTED = {

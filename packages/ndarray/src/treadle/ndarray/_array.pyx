@@ -306,8 +306,8 @@ cdef class NDArray(Operators):
         if not (self.device.is_cpu or self.device.type == "numpy"):
             raise BufferError(f"memory on {self.device} cannot be shared; use to_device('cpu')")
         if not self.dtype.format:
-            raise BufferError(f"the buffer protocol has no format for {self.dtype.name}; share it by DLPack, or convert it "
-                              "with astype('float32')")
+            raise BufferError(f"the buffer protocol has no format for {self.dtype.name}; share it by DLPack, or "
+                              "convert it with astype('float32')")
         if flags & PyBUF_WRITABLE and not self.writable:
             raise BufferError("the array is read-only")
         if not self.dense and (not flags & PyBUF_STRIDES == PyBUF_STRIDES or flags & PyBUF_C_CONTIGUOUS

@@ -4,7 +4,7 @@ from typing import Any
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType
 
-Operand = NDArray | float
+Operand = NDArray | complex
 
 class UnaryFunction:
     __name__: str

@@ -134,7 +134,8 @@ cdef Strided _complex_operand(str op, Strided x):
         return converted(x, TD_bool)
     if op in ("sum", "prod", "mean", "cumsum", "cumprod"):
         return x
-    raise DTypeError(f"{op} is not defined for {x.dtype.name}: complex numbers have no order; take real(), imag() or abs()")
+    raise DTypeError(f"{op} is not defined for {x.dtype.name}: complex numbers have no order; take real(), imag() or "
+                     "abs()")
 
 
 cdef int _reduce_complex(str op, Strided x, tuple axes, Strided out, double count) except -1:

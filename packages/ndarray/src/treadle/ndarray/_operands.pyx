@@ -147,8 +147,8 @@ cdef int copy_into(Strided source, Strided out) except -1:
     """out[...] = source for arrays of one shape (or source broadcasting) on one device, with conversion."""
     cdef Strided x = broadcast(source, &out.view)
     if is_complex(x.view.dtype) and not is_complex(out.view.dtype) and out.view.dtype != TD_bool:
-        raise DTypeError(f"{x.dtype.name} is not converted to {out.dtype.name}, which would drop the imaginary parts; take "
-                         "real(), imag() or abs()")
+        raise DTypeError(f"{x.dtype.name} is not converted to {out.dtype.name}, which would drop the imaginary parts; "
+                         "take real(), imag() or abs()")
     if out.size == 0:
         return 0
     if (overlaps(&x.view, x.dtype.itemsize, &out.view, out.dtype.itemsize)

@@ -1,9 +1,9 @@
-"""What complex numbers and halves are made of: views of their parts and bits, and the families on the cpu that go by way of
-real types.
+"""What complex numbers and halves are made of: views of their parts and bits, and what the cpu computes by way of real
+types.
 
-A complex sum is the sums of its parts. The matrix product of complex numbers is one of real numbers: a row of x, read as
-(re, im, re, im, ...), times each column of y spread over two, ((re, im), (-im, re)) for every element, gives the parts of
-the result where they belong. Halves are multiplied in float32, summed there, and rounded once.
+A complex sum is the sums of its parts. The matrix product of complex numbers is one of real numbers: a row of x, read
+as (re, im, re, im, ...), times each column of y spread over two, ((re, im), (-im, re)) for every element, gives the
+parts of the result where they belong. Halves are multiplied in float32, summed there, and rounded once.
 """
 
 from libc.stdint cimport int64_t

@@ -94,7 +94,8 @@ cdef int must_have(Device device, DType dtype) except -1:
     """Raise DTypeError where the device has no such dtype."""
     if not device.dtypes >> dtype.id & 1:
         known = ", ".join([each.name for each in all_dtypes() if device.dtypes >> (<DType>each).id & 1])
-        raise DTypeError(f"{device} has no {dtype.name} yet; the dtypes it has are {known}: convert with astype on the cpu")
+        raise DTypeError(f"{device} has no {dtype.name} yet; the dtypes it has are {known}: convert with astype on the "
+                         "cpu")
     return 0
 
 

@@ -38,8 +38,8 @@ class Backend(Protocol):
     name: str
     """The device type, such as ``"cuda"``."""
 
-    # dtypes: Collection[str], optional: the names of the dtypes that the backend has kernels for. Without it the backend
-    # has all; with it, arrays of other dtypes are refused on its devices before any method is called.
+    # dtypes: Collection[str], optional: the names of the dtypes that the backend has kernels for. Without it it has
+    # all; with it, arrays of other dtypes are refused on its devices before any method is called.
 
     def device_count(self) -> int:
         """How many devices of this type there are; raises BackendError with the reason when there can be none."""

@@ -65,8 +65,7 @@ def octets(buffer: Any) -> memoryview:
 
 
 def plain(x: NDArray) -> NDArray:
-    """The same memory under a dtype that every consumer of the buffer protocol knows: complex numbers as pairs of floats,
-    halves as uint16."""
+    """The same memory under a dtype that all consumers of buffers know: pairs of floats, and uint16 for halves."""
     if x.dtype.kind == "c":
         return _parts.pairs(x)
     return _parts.bits(x) if x.dtype.kind == "f" and x.itemsize == 2 else x

@@ -160,7 +160,7 @@ def _number(value: Any) -> bool | int | float | complex:
         value = value.item()
     for kind in _PLAIN:
         if isinstance(value, kind):
-            return kind(value)
+            return kind(value)  # type: ignore[arg-type]
     raise DTypeError(f"asarray: {value!r} of type {type(value).__name__} is no number")
 
 

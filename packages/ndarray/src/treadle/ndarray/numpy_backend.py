@@ -105,7 +105,7 @@ class NumpyBackend:
 
     def fill(self, out: "NDArray", value: bool | int | float | complex) -> None:
         with numpy.errstate(all="ignore"):
-            store(out, numpy.float64(value) if out.dtype.kind == "f" else value)
+            store(out, numpy.asarray(value, numpy.float64) if out.dtype.kind == "f" else value)
 
     def arange(self, out: "NDArray", start: int | float, step: int | float) -> None:
         wide = numpy.dtype(numpy.float64 if out.dtype.kind in "fc" else out.dtype.name)

@@ -58,8 +58,8 @@ def argsort(x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: 
 
 
 def _complex_order(x: NDArray, axis: int, descending: bool) -> NDArray:
-    """Complex numbers by their real, then by their imaginary parts; NaN in the imaginary part, in the real, in both last
-    (the order of NumPy). One stable sort for each key, the least one first."""
+    """Complex numbers by their real, then by their imaginary parts; last those with NaN in the imaginary part, in the
+    real one, in both (NumPy's order). One stable sort for each key, the least one first."""
     order = argsort(imag(x), axis=axis, descending=descending)
     absent = isnan(real(x)).astype("int8") * 2 + isnan(imag(x)).astype("int8")
     for key, backwards in ((real(x), descending), (absent, False)):
