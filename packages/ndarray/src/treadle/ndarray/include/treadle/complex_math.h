@@ -57,22 +57,29 @@ TD_COMPLEX_ARITHMETIC(c64, td_c64, float)
 TD_COMPLEX_ARITHMETIC(c128, td_c128, double)
 #undef TD_COMPLEX_ARITHMETIC
 
-TD_FN double td_abs_c128(td_c128 x) { return hypot(x.re, x.im); }
-
-/* The squares of floats neither overflow nor underflow in double. */
-TD_FN float td_abs_c64(td_c64 x)
-{
-    double re = (double)x.re, im = (double)x.im;
-    float length = (float)sqrt(re * re + im * im);
-    return td_isinf(x.re) || td_isinf(x.im) ? INFINITY : length;
-}
+/* sqrt(re^2 + im^2) of parts that are scaled by a power of two where their squares would overflow or vanish; without a
+ * branch, so that a loop of it becomes SIMD code. An infinite part outweighs a NaN. */
+#define TD_COMPLEX_ABS(sfx, T, R, root, magnitude, large, down, small, up) \
+    TD_FN R td_abs_##sfx(T x) \
+    { \
+        R re = magnitude(x.re), im = magnitude(x.im); \
+        R larger = re > im ? re : im; \
+        R scale = larger > large ? down : larger < small ? up : (R)1; \
+        R back = larger > large ? (R)1 / down : larger < small ? (R)1 / up : (R)1; \
+        R a = re * scale, b = im * scale; \
+        R length = root(a * a + b * b) * back; \
+        return re == (R)INFINITY || im == (R)INFINITY ? (R)INFINITY : length; \
+    }
+TD_COMPLEX_ABS(c64, td_c64, float, sqrtf, fabsf, 1e18f, 0x1p-80f, 1e-18f, 0x1p100f)
+TD_COMPLEX_ABS(c128, td_c128, double, sqrt, fabs, 1e150, 0x1p-600, 1e-150, 0x1p600)
+#undef TD_COMPLEX_ABS
 
 /* x / |x|, and 0 for 0. Scaled, where the length of a subnormal number would be coarse. */
 TD_FN td_c128 td_sign_c128(td_c128 x)
 {
     double scale = fabs(x.re) < 1e-290 && fabs(x.im) < 1e-290 ? 0x1p200 : 1.0;
     td_c128 z = {x.re * scale, x.im * scale};
-    double length = hypot(z.re, z.im);
+    double length = td_abs_c128(z);
     if (length == 0.0)
         return z;
     z.re = length != length ? NAN : z.re / length;
