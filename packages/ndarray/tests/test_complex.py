@@ -50,6 +50,7 @@ SPECIAL = [
     ("sinh", complex(0, inf), complex(0, nan)),
     ("sinh", complex(inf, 0), complex(inf, 0)),
     ("tanh", complex(inf, 1), complex(1, 0)),
+    ("tanh", complex(inf, 2), complex(1, 0)),
     ("tanh", complex(inf, nan), complex(1, 0)),
     ("tanh", complex(0, nan), complex(0, nan)),
     ("sign", complex(0, 0), complex(0, 0)),
@@ -247,3 +248,11 @@ def test_a_backend_without_a_dtype_says_which_it_has() -> None:
             nd.zeros(2, dtype=name, device="cuda_emulated")
     with pytest.raises(nd.DTypeError, match="complex64"):
         nd.ones(2, device="cuda_emulated") * 1j
+    assert "complex64" not in nd.__array_namespace_info__().dtypes(device="cuda_emulated")
+
+
+@each_name
+def test_zeros_of_the_standard_are_positive(name: str) -> None:
+    for op, operand in (("sign", complex(-0.0, -0.0)), ("expm1", complex(-0.0, 0.0)), ("tanh", complex(inf, 2))):
+        found = getattr(nd, op)(nd.asarray([operand], dtype=name))[0].item()
+        assert math.copysign(1, found.real) == math.copysign(1, found.imag) == 1, op

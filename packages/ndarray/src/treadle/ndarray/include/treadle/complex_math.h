@@ -80,8 +80,10 @@ TD_FN td_c128 td_sign_c128(td_c128 x)
     double scale = fabs(x.re) < 1e-290 && fabs(x.im) < 1e-290 ? 0x1p200 : 1.0;
     td_c128 z = {x.re * scale, x.im * scale};
     double length = td_abs_c128(z);
-    if (length == 0.0)
+    if (length == 0.0) {
+        z.re = z.im = 0.0;
         return z;
+    }
     z.re = length != length ? NAN : z.re / length;
     z.im = length != length ? NAN : z.im / length;
     return z;
@@ -143,11 +145,20 @@ TD_COMPLEX_FUNCTION(acos)
 TD_COMPLEX_FUNCTION(atan)
 TD_COMPLEX_FUNCTION(sinh)
 TD_COMPLEX_FUNCTION(cosh)
-TD_COMPLEX_FUNCTION(tanh)
 TD_COMPLEX_FUNCTION(asinh)
 TD_COMPLEX_FUNCTION(acosh)
 TD_COMPLEX_FUNCTION(atanh)
 #undef TD_COMPLEX_FUNCTION
+
+/* At an infinite real part the imaginary part is a 0 of its own sign (array API standard), not of sin(2 im)'s. */
+TD_FN td_c128 td_tanh_c128(td_c128 x)
+{
+    if (td_isinf(x.re) && x.im - x.im == 0.0) {
+        td_c128 z = {copysign(1.0, x.re), copysign(0.0, x.im)};
+        return z;
+    }
+    return td_from_library(__builtin_ctanh(td_to_library(x)));
+}
 
 /* exp(x + iy) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no digits are lost near 0. */
 TD_FN td_c128 td_expm1_c128(td_c128 x)
@@ -155,7 +166,7 @@ TD_FN td_c128 td_expm1_c128(td_c128 x)
     td_c128 z;
     if (fabs(x.re) < 20.0 && x.im - x.im == 0.0) {
         double half = sin(0.5 * x.im);
-        z.re = expm1(x.re) * cos(x.im) - 2.0 * half * half;
+        z.re = expm1(x.re) * cos(x.im) - 2.0 * half * half + 0.0; /* 0, not -0, of -0 */
         z.im = exp(x.re) * sin(x.im);
         return z;
     }
