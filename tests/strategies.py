@@ -17,6 +17,9 @@ import treadle.ndarray as nd
 from treadle.ndarray.opset import Accepts, Op
 
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+HALVES = ("float16", "bfloat16")
+COMPLEX = {"complex64": "float32", "complex128": "float64"}
+"""The complex dtypes and those of their parts. Tests of their own draw these and the halves; NumPy lacks bfloat16."""
 INTEGERS = DTYPES[1:9]
 FLOATS = DTYPES[9:]
 ACCEPTED = {
@@ -107,6 +110,9 @@ def elements(
     dtype: str, domain: tuple[float, float] = (-10.0, 10.0), nasty: Callable[[Any], bool] = lambda value: True
 ) -> st.SearchStrategy[Any]:
     """Values of a dtype: of the domain, and those nasty ones that the filter lets pass."""
+    if dtype in COMPLEX:
+        part = elements(COMPLEX[dtype], domain, nasty)
+        return st.builds(complex, part, part)
     edge = st.sampled_from([value for value in _nasty(dtype) if nasty(value)] or [0])
     if dtype == "bool":
         return st.booleans()

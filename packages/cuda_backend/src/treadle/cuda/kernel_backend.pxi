@@ -22,6 +22,12 @@ cdef dict DRAWS = {
 }
 
 
+# What the kernels are stamped for: TD_TYPES_ALL of treadle/types.h.
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+)
+
+
 cdef int check(int status, str op) except -1:
     if status == TD_OK:
         return 0
@@ -80,11 +86,13 @@ cdef class KernelBackend:
     without a device."""
 
     cdef readonly str name
+    cdef readonly tuple dtypes
     cdef str absence
     cdef int count
 
     def __init__(self, str name, str absence):
         self.name = name
+        self.dtypes = DTYPES
         self.absence = absence
         self.count = 0
 

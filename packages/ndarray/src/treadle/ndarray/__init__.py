@@ -135,7 +135,9 @@ __version__ = "0.1.0"
 bool = _type_of["bool"]
 int8, int16, int32, int64 = (_type_of[name] for name in ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = (_type_of[name] for name in ("uint8", "uint16", "uint32", "uint64"))
+float16, bfloat16 = _type_of["float16"], _type_of["bfloat16"]
 float32, float64 = _type_of["float32"], _type_of["float64"]
+complex64, complex128 = _type_of["complex64"], _type_of["complex128"]
 newaxis = None
 SUPPORTED_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 __array_api_version__ = SUPPORTED_VERSIONS[-1]
@@ -302,6 +304,7 @@ __all__ += [
     "vecdot",
 ]
 __all__ += elementwise.__all__
+__all__ += ["bfloat16", "complex64", "complex128", "float16"]
 __all__ += [
     "FileFormatError", "avg_pool", "avg_pool_gradient", "conv", "conv_input_gradient", "conv_weight_gradient",
     "from_dlpack", "frombuffer", "load", "max_pool", "max_pool_gradient", "save", "savez", "savez_compressed",

@@ -20,7 +20,10 @@ from treadle.ndarray._operands cimport (
 )
 from treadle.ndarray._shapes cimport read_shape
 from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, set_array_type
-from treadle.ndarray._types cimport TD_MAX_NDIM, TD_bool, TD_f64, TD_i64, TD_u64, Device, DType, is_floating, td_view
+from treadle.ndarray._types cimport (
+    TD_MAX_NDIM, TD_bool, TD_c128, TD_f64, TD_i64, TD_u64, Device, DType, is_complex, is_floating,
+    is_inexact, td_view,
+)
 
 from treadle.ndarray._operators import set_package
 from treadle.ndarray._types import dtype_named
@@ -82,7 +85,7 @@ cdef class NDArray(Operators):
         check_writable(self, "index assignment")
         if is_array(value):
             values = <Strided>value
-        elif isinstance(value, (int, float)):
+        elif isinstance(value, (int, float, complex)):
             values = scalar_array(value, self.view.dtype, self.device)
         else:
             values = _functions.asarray(value, device=self.device)
@@ -165,7 +168,7 @@ cdef class NDArray(Operators):
         return call(function, arguments, keywords)
 
     def item(self):
-        """The only element, as a Python bool, int or float; ShapeError if there is not just one.
+        """The only element, as a Python bool, int, float or complex; ShapeError if there is not just one.
 
         >>> import treadle.ndarray as nd
         >>> nd.asarray([[2.5]]).item()
@@ -198,7 +201,7 @@ cdef class NDArray(Operators):
         return complex(_item(self))
 
     def __index__(self):
-        if self.view.ndim != 0 or is_floating(self.view.dtype) or self.view.dtype == TD_bool:
+        if self.view.ndim != 0 or is_inexact(self.view.dtype) or self.view.dtype == TD_bool:
             raise TypeError(f"only a 0-d integer array is an index, not shape {self.shape_tuple()} of "
                             f"{self.dtype.name}")
         return _item(self)
@@ -238,6 +241,9 @@ cdef class NDArray(Operators):
         cdef Py_ssize_t *layout
         if not (self.device.is_cpu or self.device.type == "numpy"):
             raise BufferError(f"memory on {self.device} cannot be shared; use to_device('cpu')")
+        if not self.dtype.format:
+            raise BufferError(f"the buffer protocol has no format for {self.dtype.name}; share it by DLPack, or "
+                              "convert it with astype('float32')")
         if flags & PyBUF_WRITABLE and not self.writable:
             raise BufferError("the array is read-only")
         if not self.dense and (not flags & PyBUF_STRIDES == PyBUF_STRIDES or flags & PyBUF_C_CONTIGUOUS
@@ -302,9 +308,13 @@ cdef object _item(Strided x):
 
 cdef object _element(const char *data, int dtype):
     cdef double real = 0
+    cdef double[2] both
     cdef int64_t signed = 0
     if dtype == TD_bool:
         return data[0] != 0
+    if is_complex(dtype):
+        slots.cast[dtype][TD_c128](1, data, 16, <char *>both, 16)
+        return complex(both[0], both[1])
     if is_floating(dtype):
         slots.cast[dtype][TD_f64](1, data, 8, <char *>&real, 8)
         return real

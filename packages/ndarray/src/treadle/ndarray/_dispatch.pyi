@@ -4,7 +4,7 @@ from typing import Any, final
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType
 
-Operand = NDArray | float
+Operand = NDArray | complex
 
 @final
 class UnaryFunction:

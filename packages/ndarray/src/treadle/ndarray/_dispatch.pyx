@@ -19,7 +19,9 @@ from treadle.ndarray._operands cimport (
 )
 from treadle.ndarray._shapes cimport view_shape
 from treadle.ndarray._strided cimport Strided, allocate
-from treadle.ndarray._types cimport TD_bool, TD_f32, DType, dtype_from_id, is_floating, promote, td_view
+from treadle.ndarray._types cimport (
+    TD_bool, TD_f32, DType, dtype_from_id, is_complex, is_inexact, part_dtype, promote, td_view,
+)
 
 from treadle.ndarray._elementwise import BINARY_NAMES, TERNARY_NAMES, UNARY_NAMES
 from treadle.ndarray.errors import DTypeError, ShapeError
@@ -87,6 +89,8 @@ def set_asarray(function):
 
 
 cdef object _undefined(str op, DType dtype):
+    if is_complex(dtype.id):
+        return DTypeError(f"{op} is not defined for {dtype.name} (real dtypes only); take real(), imag() or abs()")
     return DTypeError(f"{op} is not defined for {dtype.name} ({OPS[op].accepts.value} dtypes only); "
                       "convert with astype")
 
@@ -109,7 +113,7 @@ cdef Strided _output(object given, DType dtype, Strided like, const td_view *sha
     check_writable(out, op)
     if not same_shape(&out.view, shape):
         raise ShapeError(f"{op}: the result has shape {view_shape(shape)}, out has {out.shape_tuple()}")
-    if "buif".index(out.dtype.kind) < "buif".index(dtype.kind):
+    if "buifc".index(out.dtype.kind) < "buifc".index(dtype.kind):
         raise DTypeError(f"{op}: the result is {dtype.name}, which out of dtype {out.dtype.name} cannot hold; "
                          "convert with astype")
     return out
@@ -155,7 +159,7 @@ cdef object binary(int op, object left, object right, object given, bint from_op
     dtype = x.view.dtype
     if y.view.dtype != dtype:
         dtype = promote(dtype, y.view.dtype)
-    if binary_rules[op].floats and not is_floating(dtype):
+    if binary_rules[op].floats and not is_inexact(dtype):
         dtype = TD_f32
     loop = slots.binary[op][dtype]
     if loop == NULL:
@@ -245,7 +249,7 @@ cdef object _finished(Strided target, Strided out, object given):
 
 cdef object _coerced(object value, object beside):
     """An operand of a function: arrays and scalars pass, lists and foreign arrays are converted."""
-    if is_array(value) or (isinstance(value, (int, float)) and not isinstance(beside, (int, float))):
+    if is_array(value) or (isinstance(value, (int, float, complex)) and not isinstance(beside, (int, float, complex))):
         return value
     return _asarray(value, device=(<Strided>beside).device) if is_array(beside) else _asarray(value)
 
@@ -259,14 +263,14 @@ cdef object unary(int op, object value, object given):
         value = _asarray(value)
     x = <Strided>value
     dtype = x.view.dtype
-    if unary_rules[op].floats and not is_floating(dtype):
+    if unary_rules[op].floats and not is_inexact(dtype):
         dtype = TD_f32
     loop = slots.unary[op][dtype]
     if loop == NULL:
         raise _undefined(unary_names[op], x.dtype)
     if x.view.dtype != dtype:
         x = converted(x, dtype)
-    result = dtype_from_id(TD_bool) if unary_rules[op].gives_bool else x.dtype
+    result = dtype_from_id(TD_bool if unary_rules[op].gives_bool else part_dtype(dtype) if op == ABS else dtype)
     out = _output(given, result, x, &x.view, unary_names[op])
     target = out
     if given is not None and (out.dtype is not result or _clashes(x, out)):

@@ -17,7 +17,7 @@ from treadle.ndarray._layout cimport dense_strides, is_dense
 from treadle.ndarray._memory cimport wrap
 from treadle.ndarray._operands cimport copied
 from treadle.ndarray._strided cimport Strided, blank
-from treadle.ndarray._types cimport TD_MAX_NDIM, TD_u8, Device, DType, dtype_from_id
+from treadle.ndarray._types cimport TD_MAX_NDIM, TD_u8, Device, DType, dtype_from_id, must_have
 
 from treadle.ndarray._types import all_dtypes
 
@@ -242,6 +242,7 @@ def to_array(Imported owner, Device device):
     cdef char *data = <char *>tensor.data + tensor.byte_offset
     out.dtype = _dtype(tensor.dtype)
     out.device = device
+    must_have(device, out.dtype)
     out.writable = not owner.readonly
     _read_layout(tensor, out)
     if out.size and tensor.data == NULL:

@@ -6,7 +6,9 @@ cdef extern from "kernels/slots.h" nogil:
     enum:
         TD_UNARY_COUNT
         TD_BINARY_COUNT
+        TD_UNARY_negative
         TD_BINARY_add
+        TD_BINARY_multiply
         TD_TERNARY_COUNT
         TD_REDUCE_COUNT
         TD_TERNARY_where

@@ -13,7 +13,7 @@ from treadle.ndarray._layout cimport (
     view_size, walk_size,
 )
 from treadle.ndarray._threads cimport run_blocks
-from treadle.ndarray._types cimport TD_f32, TD_f64, TD_i64, td_view
+from treadle.ndarray._types cimport TD_f64, TD_i64, is_inexact, td_view
 
 cdef extern from "kernels/tiles.h" nogil:
     const int64_t td_item_sizes[15]
@@ -279,7 +279,7 @@ cdef void arange_view(const td_view *out, double start, double step, int64_t int
     cdef int64_t i, value
     cdef double real
     cdef td_unary_loop cast = slots.cast[TD_f64][out.dtype]
-    if out.dtype == TD_f32 or out.dtype == TD_f64:
+    if is_inexact(out.dtype):
         for i in range(out.shape[0]):
             real = start + <double>i * step
             cast(1, <const char *>&real, 8, out.data + i * out.strides[0], 8)

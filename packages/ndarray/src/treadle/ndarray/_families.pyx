@@ -18,12 +18,13 @@ from treadle.ndarray._matmul cimport matmul as matmul_view
 from treadle.ndarray._operands cimport (
     KEEP_GIL, broadcast, check_writable, converted, copied, copy_into, must_share_device,
 )
+from treadle.ndarray._parts cimport matmul_by_way, part, product
 from treadle.ndarray._random cimport DRAW_BERNOULLI, DRAW_BITS, DRAW_INTEGERS, DRAW_NORMAL, DRAW_UNIFORM, draw, shuffle
 from treadle.ndarray._reduce cimport reduce_view
 from treadle.ndarray._shapes cimport normal_axis, view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, TD_i64, TD_u64, DType, dtype_from_id, is_floating, is_unsigned, td_view,
+    TD_bool, TD_f32, TD_i64, TD_u64, DType, dtype_from_id, is_complex, is_half, is_inexact, is_unsigned, td_view,
 )
 
 from treadle.ndarray._elementwise import REDUCE_NAMES
@@ -76,7 +77,7 @@ cdef class _Rule:
             return dtype_from_id(TD_bool)
         if self.result is _INDEX:
             return dtype_from_id(TD_i64)
-        if self.result is _SUM and not is_floating(dtype):
+        if self.result is _SUM and not is_inexact(dtype):
             return dtype_from_id(TD_u64 if is_unsigned(dtype) else TD_i64)
         return dtype_from_id(dtype)
 
@@ -98,14 +99,18 @@ def reduce(str op, Strided x not None, axis, bint keepdims):
     cdef Strided out
     cdef int64_t count
     cdef double divisor = 1.0
-    if rule.floats and not is_floating(x.view.dtype):
+    if rule.floats and not is_inexact(x.view.dtype):
         x = converted(x, TD_f32)
+    if is_complex(x.view.dtype):
+        x = _complex_operand(op, x)
     count = reduced_shape(x, axes, &shape)
     out = allocate(rule.result_dtype(x.view.dtype), x.device, &shape)
     if count == 0 and rule.chooses:
         raise ShapeError(f"{op}: no element to choose from: shape {x.shape_tuple()} over axis {axis}")
     if out.size and not x.device.is_cpu:
         x.device.backend.reduce(op, x, axes, out)
+    elif out.size and is_complex(x.view.dtype):
+        _reduce_complex(op, x, axes, out, <double>count)
     elif out.size:
         if rule.divides:
             divisor = <double>count
@@ -116,6 +121,28 @@ def reduce(str op, Strided x not None, axis, bint keepdims):
             with nogil:
                 reduce_view(reduction, &x.view, &out.view, divisor)
     return out if keepdims else without(out, axes)
+
+
+cdef Strided _complex_operand(str op, Strided x):
+    """A complex operand of a reduction or scan, as it is computed with; DTypeError where there is no such reduction."""
+    if op in ("any", "all"):
+        return converted(x, TD_bool)
+    if op in ("sum", "prod", "mean", "cumsum", "cumprod"):
+        return x
+    raise DTypeError(f"{op} is not defined for {x.dtype.name}: complex numbers have no order; take real(), imag() or "
+                     "abs()")
+
+
+cdef int _reduce_complex(str op, Strided x, tuple axes, Strided out, double count) except -1:
+    cdef const td_reduction *reduction = &slots.reduce[(<_Rule>_RULES["sum"]).number][part(x, 0).view.dtype]
+    cdef Strided folded, result
+    cdef int each
+    if op == "prod":
+        return product(x, axes, out)
+    for each in range(2):
+        folded, result = part(x, each), part(out, each)
+        reduce_view(reduction, &folded.view, &result.view, count if op == "mean" else 1.0)
+    return 0
 
 
 cdef Strided without(Strided out, tuple axes):
@@ -150,6 +177,10 @@ def arg_reduce(str op, Strided x not None, axis, bint keepdims):
     cdef const td_arg_reduction *kernel
     cdef int along
     cdef int ndim = x.view.ndim
+    if is_complex(x.view.dtype):
+        _complex_operand(op, x)
+    if is_half(x.view.dtype) and x.device.is_cpu:
+        x = converted(x, TD_f32)  # which has the same order
     if axis is None:
         shape.ndim, shape.shape[0] = 1, x.size
         x = x.reshaped(&shape) if x.dense else copied(x).reshaped(&shape)
@@ -184,11 +215,16 @@ def scan(str op, Strided x not None, axis):
     """cumsum, cumprod along one axis."""
     cdef int along = normal_axis(axis, &x.view, op)
     cdef const td_reduction *reduction
-    cdef Strided out
+    cdef Strided out, line, result
+    cdef int each
     x = converted(x, TD_i64) if x.view.dtype == TD_bool else x
     out = allocate((<_Rule>_RULES[op]).result_dtype(x.view.dtype), x.device, &x.view)
     if out.size and not x.device.is_cpu:
         x.device.backend.scan(op, x, along, out)
+    elif out.size and is_complex(x.view.dtype) and op == "cumsum":
+        for each in range(2):
+            line, result = part(x, each), part(out, each)
+            scan_view(&slots.reduce[(<_Rule>_RULES[op]).number][line.view.dtype], &line.view, along, &result.view)
     elif out.size:
         reduction = &slots.reduce[(<_Rule>_RULES[op]).number][x.view.dtype]
         if x.size < KEEP_GIL:
@@ -264,6 +300,8 @@ cpdef Strided matmul(Strided x, Strided y, Strided given):
             target = allocate(x.dtype, x.device, &shape)
     if out.size and not x.device.is_cpu:
         x.device.backend.matmul(x, y, target)
+    elif out.size and (is_half(x.view.dtype) or is_complex(x.view.dtype)):
+        matmul_by_way(x, y, target)
     elif out.size:
         if x.size + y.size + out.size < 2048:
             failed = matmul_view(&x.view, &y.view, &target.view)
@@ -399,7 +437,7 @@ def arange(Strided out not None, start, step):
         return
     if not out.device.is_cpu:
         out.device.backend.arange(out, start, step)
-    elif is_floating(out.view.dtype):
+    elif is_inexact(out.view.dtype):
         arange_view(&out.view, start, step, 0, 0)
     else:
         arange_view(&out.view, 0, 0, start, step)

@@ -175,7 +175,7 @@ cdef void scan_view(const td_reduction *kernel, const td_view *x, int axis, cons
     if not _plan(&lines, x, axis, out):
         return
     lines.scan = kernel
-    _run(&lines, _scan_chunks if lines.side_by_side else _scan_lines)
+    _run(&lines, _scan_chunks if lines.side_by_side and kernel.column != NULL else _scan_lines)
 
 
 cdef void _scan_lines(void *context, int64_t block) noexcept nogil:

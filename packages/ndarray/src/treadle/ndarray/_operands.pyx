@@ -1,6 +1,7 @@
 """Operands before and after a kernel: scalars become arrays, dtypes meet, elements are copied and moved."""
 
 from cpython.bool cimport PyBool_Check
+from cpython.complex cimport PyComplex_Check
 from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_Check
 from libc.stdint cimport int64_t, uint64_t
@@ -9,7 +10,8 @@ from treadle.ndarray._elementwise cimport copy_view, slots
 from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
 from treadle.ndarray._strided cimport Strided, allocate, cpu_device
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_floating, td_view,
+    TD_bool, TD_c64, TD_c128, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_complex, is_floating,
+    is_inexact, td_view,
 )
 
 from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
@@ -20,12 +22,12 @@ cdef bint is_array(object value):
 
 
 cdef object _python_scalar(object value):
-    """A bool, int or float for a Python or NumPy scalar; None for anything else."""
-    if PyFloat_Check(value) or PyLong_Check(value):
+    """A bool, int, float or complex for a Python or NumPy scalar; None for anything else."""
+    if PyFloat_Check(value) or PyLong_Check(value) or PyComplex_Check(value):
         return value
     if getattr(value, "shape", None) == () and hasattr(value, "item") and not hasattr(value, "__dlpack__"):
         value = value.item()
-        if PyFloat_Check(value) or PyLong_Check(value):
+        if PyFloat_Check(value) or PyLong_Check(value) or PyComplex_Check(value):
             return value
     return None
 
@@ -36,13 +38,15 @@ cdef int weak_dtype(object value, int dtype) except -2:
         return dtype
     if PyLong_Check(value):
         return TD_i64 if dtype == TD_bool else dtype
-    return dtype if is_floating(dtype) else TD_f32
+    if PyComplex_Check(value):
+        return dtype if is_complex(dtype) else TD_c128 if dtype == TD_f64 else TD_c64
+    return dtype if is_inexact(dtype) else TD_f32
 
 
 cdef bint fits(object value, int dtype) except -1:
     """Whether an int can be an element; anything else may try."""
     cdef DType kind = dtype_from_id(dtype)
-    if not PyLong_Check(value) or dtype == TD_bool or is_floating(dtype):
+    if not PyLong_Check(value) or dtype == TD_bool or is_inexact(dtype):
         return True
     return kind.lowest <= value <= kind.largest
 
@@ -50,11 +54,17 @@ cdef bint fits(object value, int dtype) except -1:
 cdef int store(object value, int dtype, char *data) except -1:
     """Write a Python scalar as an element; integers out of range raise OverflowError, as in NumPy."""
     cdef double real
+    cdef double[2] both
     cdef int64_t signed
     cdef uint64_t unsigned
     cdef DType kind = dtype_from_id(dtype)
     if dtype == TD_bool:
         data[0] = bool(value)
+    elif is_complex(dtype):
+        both[0], both[1] = value.real, value.imag
+        slots.cast[TD_c128][dtype](1, <const char *>both, 16, data, 16)
+    elif PyComplex_Check(value):
+        raise DTypeError(f"cannot store the complex number {value!r} as {kind.name}; take its real or imag")
     elif is_floating(dtype):
         real = value
         slots.cast[TD_f64][dtype](1, <const char *>&real, 8, data, 8)
@@ -136,6 +146,9 @@ cdef int check_writable(Strided out, str op) except -1:
 cdef int copy_into(Strided source, Strided out) except -1:
     """out[...] = source for arrays of one shape (or source broadcasting) on one device, with conversion."""
     cdef Strided x = broadcast(source, &out.view)
+    if is_complex(x.view.dtype) and not is_complex(out.view.dtype) and out.view.dtype != TD_bool:
+        raise DTypeError(f"{x.dtype.name} is not converted to {out.dtype.name}, which would drop the imaginary parts; "
+                         "take real(), imag() or abs()")
     if out.size == 0:
         return 0
     if (overlaps(&x.view, x.dtype.itemsize, &out.view, out.dtype.itemsize)
@@ -161,12 +174,12 @@ cdef Strided copied(Strided x):
 cdef int fill(Strided out, object value) except -1:
     """Every element becomes the Python scalar."""
     cdef Strided element
-    cdef double storage = 0
+    cdef double[2] storage
     if out.device.is_cpu:
         element = scalar_array(value, out.view.dtype, out.device)
         copy_into(element, out)
         return 0
-    store(value, out.view.dtype, <char *>&storage)  # for its range check
+    store(value, out.view.dtype, <char *>storage)  # for its range check
     if out.size:
         out.device.backend.fill(out, value)
     return 0

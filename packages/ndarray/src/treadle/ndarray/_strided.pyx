@@ -16,7 +16,7 @@ from treadle.ndarray._layout cimport (
 )
 from treadle.ndarray._memory cimport allocate_host, wrap
 from treadle.ndarray._shapes cimport normal_axis, read_lengths, read_shape, shape_argument, view_shape
-from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, td_view
+from treadle.ndarray._types cimport TD_MAX_NDIM, Device, DType, must_have, td_view
 
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.errors import IndexingError, ShapeError
@@ -75,6 +75,7 @@ cdef Strided allocate(DType dtype, Device device, const td_view *shape):
     if device.is_cpu:
         out.buffer = allocate_host(size * dtype.itemsize)
     else:
+        must_have(device, dtype)
         allocation = device.backend.allocate(size * dtype.itemsize, device.index)
         out.buffer = wrap(<void *><uintptr_t>allocation.pointer, size * dtype.itemsize, allocation)
     out.view.data = out.buffer.data

@@ -43,10 +43,16 @@ cdef class Device:
     cdef readonly int index
     cdef readonly bint is_cpu
     cdef readonly object backend
+    cdef int64_t dtypes  # a bit for each dtype that the device has
 
 
 cdef DType dtype_from_id(int dtype)
+cdef int must_have(Device device, DType dtype) except -1
 cdef int promote(int x, int y) noexcept nogil
 cdef bint is_floating(int dtype) noexcept nogil
+cdef bint is_half(int dtype) noexcept nogil
+cdef bint is_complex(int dtype) noexcept nogil
+cdef bint is_inexact(int dtype) noexcept nogil
+cdef int part_dtype(int dtype) noexcept nogil
 cdef bint is_signed(int dtype) noexcept nogil
 cdef bint is_unsigned(int dtype) noexcept nogil

@@ -4,7 +4,6 @@ from treadle.ndarray._elementwise cimport slots, td_adam_settings, td_sgd_settin
 from treadle.ndarray._layout cimport overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport check_writable, copied, must_share_device
 from treadle.ndarray._strided cimport Strided
-from treadle.ndarray._types cimport is_floating
 
 from treadle.ndarray.errors import DTypeError, ShapeError
 
@@ -18,8 +17,8 @@ cdef int _check_update(str op, tuple arrays) except -1:
         if place != 1:  # the gradient is only read
             check_writable(each, op)
         must_share_device(first, each, op)
-        if each.dtype is not first.dtype or not is_floating(each.view.dtype):
-            raise DTypeError(f"{op}: parameter, gradient and state must have one floating dtype, not "
+        if each.dtype is not first.dtype or slots.adam[each.view.dtype] == NULL:
+            raise DTypeError(f"{op}: parameter, gradient and state must have one dtype, float32 or float64, not "
                              f"{first.dtype.name} and {each.dtype.name}")
         if not same_shape(&first.view, &each.view):
             raise ShapeError(f"{op}: parameter, gradient and state must have one shape, not {first.shape_tuple()} and "

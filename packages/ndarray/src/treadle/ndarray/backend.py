@@ -38,6 +38,9 @@ class Backend(Protocol):
     name: str
     """The device type, such as ``"cuda"``."""
 
+    # dtypes: Collection[str], optional: the names of the dtypes that the backend has kernels for. Without it it has
+    # all; with it, arrays of other dtypes are refused on its devices before any method is called.
+
     def device_count(self) -> int:
         """How many devices of this type there are; raises BackendError with the reason when there can be none."""
         ...
@@ -60,10 +63,11 @@ class Backend(Protocol):
         ...
 
     def copy(self, source: "NDArray", out: "NDArray") -> None:
-        """``out[...] = source`` with conversion of the dtype (as C converts; to bool: non-zero)."""
+        """``out[...] = source`` with conversion of the dtype (as C converts; to bool: non-zero; complex numbers
+        become no others but bool)."""
         ...
 
-    def fill(self, out: "NDArray", value: bool | int | float) -> None:
+    def fill(self, out: "NDArray", value: bool | int | float | complex) -> None:
         """Every element becomes ``value``, which the dispatch has made to fit the dtype."""
         ...
 

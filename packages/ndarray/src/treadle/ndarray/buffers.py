@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from treadle.ndarray import _array, _families
+from treadle.ndarray import _array, _families, _parts
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import ForeignBuffer
 from treadle.ndarray._operands import octets_of
@@ -12,7 +12,7 @@ from treadle.ndarray._types import DType, dtype_named
 from treadle.ndarray.creation import DTypeLike, empty
 from treadle.ndarray.errors import ShapeError
 
-__all__ = ["frombuffer", "has_only_booleans", "octets", "over", "rebuilt", "reduced"]
+__all__ = ["frombuffer", "has_only_booleans", "octets", "over", "plain", "rebuilt", "reduced"]
 
 
 def frombuffer(buffer: Any, /, *, dtype: DTypeLike = "float32", count: int = -1, offset: int = 0) -> NDArray:
@@ -66,18 +66,25 @@ def has_only_booleans(x: NDArray) -> bool:
 
 def octets(buffer: Any) -> memoryview:
     """The bytes of a contiguous buffer or array. Raises TypeError when it is not contiguous."""
-    memory = memoryview(buffer)
+    memory = memoryview(plain(buffer) if isinstance(buffer, NDArray) else buffer)
     if memory.nbytes == 0:
         return memoryview(b"")
     return memory.cast("B")
 
 
+def plain(x: NDArray) -> NDArray:
+    """The same memory under a dtype that all consumers of buffers know: pairs of floats, and uint16 for halves."""
+    if x.dtype.kind == "c":
+        return _parts.pairs(x)
+    return _parts.bits(x) if x.dtype.kind == "f" and x.itemsize == 2 else x
+
+
 def over(memory: memoryview, dtype: DType) -> NDArray | None:
     """The 1-D array over bytes that fill whole elements; None where they are not aligned."""
-    foreign = ForeignBuffer(memory.cast(dtype.format))  # type: ignore[call-overload]
+    foreign = ForeignBuffer(memory)
     if foreign.pointer % dtype.itemsize:
         return None
-    array = _array.from_memory(foreign, dtype)
+    array = _parts.from_bytes(_array.from_memory(foreign, dtype_named("uint8")), dtype)
     if not has_only_booleans(array):
         raise ValueError("a byte is no bool, being neither 0 nor 1; take the bytes as uint8 and compare them with 0")
     return array
@@ -94,7 +101,7 @@ def reduced(x: NDArray, protocol: int) -> tuple[Callable[..., NDArray], tuple[An
     host = x if x.device == "cpu" else x.to_device("cpu")
     transposed = host.ndim > 1 and not host.is_contiguous and host.T.is_contiguous
     host = host.T if transposed else host if host.is_contiguous else host.copy()
-    data: Any = bytes(memoryview(host)) if protocol < 5 or not host.size else PickleBuffer(host)
+    data: Any = bytes(memoryview(plain(host))) if protocol < 5 or not host.size else PickleBuffer(plain(host))
     return rebuilt, (data, x.dtype.name, host.shape, transposed, str(x.device))
 
 

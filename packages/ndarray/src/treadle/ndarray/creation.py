@@ -19,11 +19,12 @@ __all__ = [
 ]  # fmt: skip
 
 type_of = {each.name: each for each in all_dtypes()}
-_FORMATS = {each.format: each for each in all_dtypes()}
+_FORMATS = {each.format: each for each in all_dtypes() if each.format}
 _FORMATS |= {"l": type_of["int64"], "L": type_of["uint64"], "n": type_of["int64"], "N": type_of["uint64"]}
 _float32, _int64, _bool = type_of["float32"], type_of["int64"], type_of["bool"]
+_complex64 = type_of["complex64"]
 
-_PLAIN = (bool, int, float)
+_PLAIN = (bool, int, float, complex)
 _SEQUENCES = (list, tuple, range)
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
@@ -43,7 +44,7 @@ def asarray(
 
     Foreign memory is shared without a copy where its dtype and alignment allow (read-only memory gives a read-only
     array); ``copy=True`` always copies, ``copy=False`` raises ValueError where a copy is needed. Python floats give
-    float32, ints int64, bools bool; NumPy data keeps its dtype.
+    float32, ints int64, bools bool, complex numbers complex64; NumPy data keeps its dtype.
 
     Raises DTypeError for data that is no number, ShapeError for ragged sequences.
 
@@ -142,10 +143,10 @@ def _from_sequence(scalars: list[Any], shape: tuple[int, ...], dtype: DType | No
     return out
 
 
-def _common_dtype(scalars: list[Any], values: list[bool | int | float]) -> DType:
+def _common_dtype(scalars: list[Any], values: list[bool | int | float | complex]) -> DType:
     """NumPy's scalars keep their dtypes and meet in one; Python's only raise its kind."""
     kinds = {type(value) for scalar, value in zip(scalars, values, strict=True) if scalar is value}
-    weak = _float32 if float in kinds else _int64 if int in kinds else _bool
+    weak = _complex64 if complex in kinds else _float32 if float in kinds else _int64 if int in kinds else _bool
     strong = None
     for scalar, value in zip(scalars, values, strict=True):
         if scalar is not value:
@@ -153,18 +154,18 @@ def _common_dtype(scalars: list[Any], values: list[bool | int | float]) -> DType
             strong = found if strong is None else result_dtype(strong, found)
     if strong is None:
         return weak if kinds else _float32
-    return strong if "biuf".index(weak.kind) <= "biuf".index(strong.kind) else result_dtype(strong, weak)
+    return strong if "biufc".index(weak.kind) <= "biufc".index(strong.kind) else result_dtype(strong, weak)
 
 
-def _number(value: Any) -> bool | int | float:
-    """A plain bool, int or float; NumPy's scalars, some of which are subclasses, become such."""
+def _number(value: Any) -> bool | int | float | complex:
+    """A plain bool, int, float or complex; NumPy's scalars, some of which are subclasses, become such."""
     if type(value) in _PLAIN:
         return value  # type: ignore[no-any-return]
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
     for kind in _PLAIN:
         if isinstance(value, kind):
-            return kind(value)
+            return kind(value)  # type: ignore[arg-type]
     raise DTypeError(f"asarray: {value!r} of type {type(value).__name__} is no number")
 
 
@@ -185,9 +186,9 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
             f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({why})"
         ) from None
     format = memory.format
-    if len(format) == 2 and format[0] in "@=<":
-        format = format[1]
-    elif len(format) == 2 and format[0] in ">!" and hasattr(obj, "dtype"):
+    if format[:1] in ("@", "=", "<"):
+        format = format[1:]
+    elif format[:1] in (">", "!") and format[1:] in _FORMATS and hasattr(obj, "dtype"):
         return _from_buffer(obj.astype(obj.dtype.newbyteorder("=")))[0], False
     dtype = _FORMATS.get(format)
     if dtype is None or dtype.itemsize != memory.itemsize:
@@ -199,8 +200,11 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
         stride % dtype.itemsize == 0 for stride, length in zip(memory.strides, memory.shape, strict=True) if length > 1
     )
     if size and not aligned:
-        flat: Any = memoryview(memoryview(obj).tobytes())
-        return _from_buffer(flat.cast(dtype.format, memory.shape))[0].copy(), False
+        from treadle.ndarray.buffers import over
+
+        copied = over(memoryview(bytearray(memoryview(obj).tobytes())), dtype)
+        assert copied is not None, "fresh memory is aligned"
+        return copied.reshape(memory.shape), False
     array = _array.from_memory(memory, dtype)
     if dtype is _bool and size:  # foreign bytes other than 0 and 1 are true as well
         numbers = _array.from_memory(memory, type_of["uint8"])
@@ -221,7 +225,11 @@ def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | 
 
 
 def full(
-    shape: Shape, fill_value: bool | int | float, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    shape: Shape,
+    fill_value: bool | int | float | complex,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> NDArray:
     """An array of the shape with every element ``fill_value``, whose kind decides the default dtype.
 
@@ -231,7 +239,7 @@ def full(
     """
     value = _number(fill_value)
     if dtype is None:
-        dtype = _bool if isinstance(value, bool) else _int64 if isinstance(value, int) else _float32
+        dtype = _bool if isinstance(value, bool) else {int: _int64, float: _float32}.get(type(value), _complex64)
     out = empty(shape, dtype=dtype, device=device)
     out[...] = value
     return out
@@ -270,7 +278,12 @@ def empty_like(x: NDArray, /, *, dtype: DTypeLike | None = None, device: DeviceL
 
 
 def full_like(
-    x: NDArray, /, fill_value: bool | int | float, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    x: NDArray,
+    /,
+    fill_value: bool | int | float | complex,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> NDArray:
     """:func:`full` with the shape, and by default the dtype and device, of x.
 
@@ -314,7 +327,7 @@ def arange(
 ) -> NDArray:
     """start, start + step, ... below stop, 1-D; with one argument from 0. int64 for ints, else float32.
 
-    Raises ShapeError when step is 0.
+    Raises ShapeError when step is 0, DTypeError for a complex or boolean dtype.
 
     >>> import treadle.ndarray as nd
     >>> nd.arange(5)
@@ -326,7 +339,10 @@ def arange(
         raise ShapeError("arange: step is 0")
     whole = all(isinstance(each, int) for each in (start, stop, step))
     length = max(0, -((start - stop) // step) if whole else math.ceil((stop - start) / step))
-    out = empty((int(length),), dtype=(_int64 if whole else _float32) if dtype is None else dtype, device=device)
+    wanted = (_int64 if whole else _float32) if dtype is None else dtype_named(dtype)
+    if wanted.kind in "bc":
+        raise DTypeError(f"arange: dtype must be real and numeric, not {wanted.name}; convert with astype")
+    out = empty((int(length),), dtype=wanted, device=device)
     if out.dtype.kind in "iu" and not whole:
         start, step = int(start), int(step)
     _families.arange(out, start, step)
@@ -334,8 +350,8 @@ def arange(
 
 
 def linspace(
-    start: int | float,
-    stop: int | float,
+    start: int | float | complex,
+    stop: int | float | complex,
     /,
     num: int,
     *,
@@ -345,14 +361,24 @@ def linspace(
 ) -> NDArray:
     """``num`` numbers evenly spaced from start to stop, which is the last one unless ``endpoint`` is False.
 
+    Complex numbers between complex ends, complex64 where no dtype is named, else float32.
+
     >>> import treadle.ndarray as nd
     >>> nd.linspace(0, 1, 3)
     array([0. , 0.5, 1. ])
     """
+    if (
+        isinstance(start, complex)
+        or isinstance(stop, complex)
+        or (dtype is not None and dtype_named(dtype).kind == "c")
+    ):
+        from treadle.ndarray.complex_parts import complex_linspace
+
+        return complex_linspace(complex(start), complex(stop), num, dtype, device, endpoint)
     steps = num - 1 if endpoint else num
     step = (stop - start) / steps if steps > 0 else 0.0
     wanted = _float32 if dtype is None else dtype_named(dtype)
-    out = empty((num,), dtype=wanted if wanted.kind == "f" else "float64", device=device)
+    out = empty((num,), dtype=wanted if wanted.name in ("float32", "float64") else "float64", device=device)
     _families.arange(out, float(start), step)
     if endpoint and num > 1:
         out[-1] = stop

@@ -121,22 +121,25 @@ def can_cast(from_: DTypeLike | NDArray, to: DTypeLike, /) -> bool:
     return together and result_dtype(source, target) is target
 
 
-def result_type(*arrays_and_dtypes: DTypeLike | NDArray | bool | int | float) -> DType:
+def result_type(*arrays_and_dtypes: DTypeLike | NDArray | bool | int | float | complex) -> DType:
     """The dtype that arrays, dtypes and Python scalars meet in. Scalars never widen: they count by their kind only.
 
-    An integer dtype and a Python float meet in float32. Raises DTypeError when there is neither array nor dtype.
+    An integer dtype and a Python float meet in float32, a real one and a Python complex in complex64 (float64 in
+    complex128). Raises DTypeError when there is neither array nor dtype.
 
     >>> import treadle.ndarray as nd
     >>> nd.result_type(nd.int8, nd.uint8), nd.result_type(nd.int8, 1), nd.result_type(nd.int8, 1.0)
     (treadle.int16, treadle.int8, treadle.float32)
     """
-    scalars = [each for each in arrays_and_dtypes if isinstance(each, bool | int | float)]
-    dtypes = [_dtype(each) for each in arrays_and_dtypes if not isinstance(each, bool | int | float)]
+    scalars = [each for each in arrays_and_dtypes if isinstance(each, bool | int | float | complex)]
+    dtypes = [_dtype(each) for each in arrays_and_dtypes if not isinstance(each, bool | int | float | complex)]
     if not dtypes:
         raise DTypeError("result_type: at least one argument must be an array or a dtype")
     result = dtypes[0]
     for each in dtypes[1:]:
         result = result_dtype(result, each)
+    if any(isinstance(each, complex) for each in scalars):
+        return result_dtype(result, type_of["complex64"])
     if any(isinstance(each, float) for each in scalars):
         return result if result.kind in "fc" else type_of["float32"]
     if result.kind == "b" and any(not isinstance(each, bool) for each in scalars):

@@ -2,12 +2,13 @@
 
 They are the one thing that the cpu device leaves to NumPy: arrays of the devices cpu and numpy are handed over and
 taken back without a copy (LAPACK makes its own), those of other devices travel through the host. Integers become
-float32.
+float32; halves are computed in float32 and rounded.
 """
 
 from typing import Any, NamedTuple
 
 from treadle.ndarray._array import NDArray
+from treadle.ndarray.complex_parts import conj
 from treadle.ndarray.creation import as_array, asarray
 from treadle.ndarray.data_types import result_type
 from treadle.ndarray.errors import DeviceError, LinearAlgebraError, ShapeError
@@ -56,14 +57,17 @@ def _by_lapack(op: str, *operands: NDArray, **options: Any) -> tuple[NDArray, ..
     """The results of NumPy's function of that name, on the operands' device."""
     import numpy
 
-    device = operands[0].device
+    device, narrow = operands[0].device, None
+    if operands[0].itemsize == 2:
+        narrow, operands = operands[0].dtype, tuple(each.astype("float32") for each in operands)
     try:
         with numpy.errstate(all="ignore"):
             results = getattr(numpy.linalg, op)(*(each.numpy() for each in operands), **options)
     except numpy.linalg.LinAlgError as error:
         raise LinearAlgebraError(f"{op}: shape {operands[0].shape}: {error}") from None
     parts = results if isinstance(results, tuple) else (results,)
-    return tuple(asarray(numpy.asarray(each), device=device) for each in parts)
+    arrays = tuple(asarray(numpy.asarray(each), device=device) for each in parts)
+    return arrays if narrow is None else tuple(each.astype(narrow) for each in arrays)
 
 
 def cholesky(x: NDArray, /, *, upper: bool = False) -> NDArray:
@@ -77,7 +81,7 @@ def cholesky(x: NDArray, /, *, upper: bool = False) -> NDArray:
     [[2.0, 0.0], [0.0, 3.0]]
     """
     (lower,) = _by_lapack("cholesky", matrices(x, "cholesky", square=True))
-    return lower.mT if upper else lower
+    return conj(lower.mT) if upper else lower
 
 
 def det(x: NDArray, /) -> NDArray:

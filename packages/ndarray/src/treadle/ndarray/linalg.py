@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
+from treadle.ndarray.complex_parts import conj
 from treadle.ndarray.creation import DTypeLike, as_array, eye
 from treadle.ndarray.data_types import finfo
 from treadle.ndarray.decompositions import (
@@ -126,9 +127,10 @@ def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord
     if ord == -math.inf:
         return min(abs(array), axis=axis, keepdims=keepdims)
     if ord == 0:
-        return count_nonzero(array, axis=axis, keepdims=keepdims).astype(array.dtype)
+        return count_nonzero(array, axis=axis, keepdims=keepdims).astype(finfo(array.dtype).dtype)
     if ord == 1:
         return sum(abs(array), axis=axis, keepdims=keepdims)
+    array = abs(array) if array.dtype.kind == "c" else array
     if ord == 2:
         return sqrt(sum(square(array), axis=axis, keepdims=keepdims))
     return pow(sum(pow(abs(array), float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
@@ -198,4 +200,4 @@ def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
         return matrix_transpose(array).copy()
     u, s, vh = svd(array, full_matrices=False)
     inverse = where(s > _threshold(s, array.shape, rtol), 1.0 / s, 0.0)
-    return matmul(matrix_transpose(vh) * inverse[..., None, :], matrix_transpose(u))
+    return matmul(matrix_transpose(conj(vh)) * inverse[..., None, :], matrix_transpose(conj(u)))

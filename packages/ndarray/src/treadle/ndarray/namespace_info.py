@@ -41,7 +41,7 @@ class NamespaceInfo:
     def dtypes(
         self, *, device: DeviceLike | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
-        """The dtypes by name, all or those of a kind (see :func:`treadle.ndarray.isdtype`) or of several.
+        """The dtypes of a device by name, all or those of a kind (see :func:`treadle.ndarray.isdtype`) or of several.
 
         >>> import treadle.ndarray as nd
         >>> sorted(nd.__array_namespace_info__().dtypes(kind="real floating"))
@@ -52,7 +52,9 @@ class NamespaceInfo:
         if unknown:
             raise DTypeError(f"dtypes: no kind {unknown[0]!r}; there are {', '.join(KINDS)}")
         letters = "".join(KINDS[each] for each in kinds)
-        standard = {name: each for name, each in type_of.items() if name not in _BEYOND_THE_STANDARD}
+        place = default_device() if device is None else find_device(device)
+        there = getattr(place.backend, "dtypes", None) or type_of
+        standard = {name: each for name, each in type_of.items() if name in there and name not in _BEYOND_THE_STANDARD}
         return {name: each for name, each in standard.items() if each.kind in letters}
 
     def devices(self) -> tuple[Device, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from treadle.ndarray import reference
+from treadle.ndarray.numpy_elements import Memory, Values, brain_bits, brain_values, read, store, view
 from treadle.ndarray.numpy_random import DRAWS
 from treadle.ndarray.opset import OPS
 
@@ -19,34 +20,6 @@ if TYPE_CHECKING:
     from treadle.ndarray import NDArray
 
 __all__ = ["Memory", "NumpyBackend"]
-
-Values = numpy.ndarray[Any, numpy.dtype[Any]]
-
-_ALIGNMENT = 64
-
-
-class Memory:
-    """A block of bytes that NumPy owns, aligned to 64."""
-
-    __slots__ = ("block", "nbytes", "pointer")
-
-    def __init__(self, nbytes: int) -> None:
-        padded = numpy.empty(nbytes + _ALIGNMENT, numpy.uint8)
-        address: int = padded.ctypes.data
-        skip = -address % _ALIGNMENT
-        self.block: Values = padded[skip : skip + nbytes]
-        self.pointer: int = address + skip
-        self.nbytes: int = nbytes
-
-
-def _view(x: "NDArray") -> Values:
-    """The NumPy array over the memory of ``x``."""
-    owner = x.buffer.owner
-    if not isinstance(owner, Memory):
-        return x.numpy()
-    if x.size == 0:
-        return numpy.empty(x.shape, x.dtype.name)
-    return numpy.ndarray(x.shape, x.dtype.name, owner.block, x.data_pointer - owner.pointer, x.strides)
 
 
 def _integer_power(x: Values, y: Values) -> Values:
@@ -70,8 +43,8 @@ def _function(op: str, kind: str) -> Callable[..., Any]:
 
 
 def _accumulator(x: Values, out: Values) -> Any:
-    """The dtype to accumulate in: floats in float64, integers in that of the result."""
-    return numpy.float64 if x.dtype.kind == "f" else out.dtype
+    """The dtype to accumulate in: floats in float64, complex numbers in complex128, integers in that of the result."""
+    return {"f": numpy.float64, "c": numpy.complex128}.get(x.dtype.kind, out.dtype)
 
 
 def _order(x: Values, axis: int, descending: bool) -> Values:
@@ -82,6 +55,18 @@ def _order(x: Values, axis: int, descending: bool) -> Values:
     order: Values = numpy.flip(x.shape[axis] - 1 - backwards, axis)  # their order
     absent = numpy.take_along_axis(x != x, order, axis)
     return numpy.take_along_axis(order, numpy.argsort(absent, axis=axis, kind="stable"), axis)
+
+
+def _next_half(x: "NDArray", y: "NDArray", dtype: Any) -> Values:
+    """nextafter on the grid of a half: NumPy's for float16, by the bits for bfloat16."""
+    if x.dtype.name == "float16":
+        return numpy.nextafter(view(x), view(y))
+    start, end, bits, target = read(x), read(y), view(x), view(y)
+    outward = (start < end) == (start > 0)
+    stepped = numpy.where(outward, bits + dtype.type(1), bits - dtype.type(1))
+    stepped = numpy.where(start == 0, (target & dtype.type(0x8000)) | dtype.type(1), stepped)
+    stepped = numpy.where(numpy.isnan(end) | (start == end), target, stepped)
+    return numpy.where(numpy.isnan(start), bits, stepped)
 
 
 class NumpyBackend:
@@ -104,87 +89,102 @@ class NumpyBackend:
 
     # movement ------------------------------------------------------------------------------------------------------
     def from_host(self, source: "NDArray", out: "NDArray") -> None:
-        _view(out)[...] = source.numpy()
+        view(out)[...] = view(source)
 
     def to_host(self, source: "NDArray", out: "NDArray") -> None:
-        out.numpy()[...] = _view(source)
+        view(out)[...] = view(source)
 
     def copy(self, source: "NDArray", out: "NDArray") -> None:
-        values, result = _view(source), _view(out)
-        if values.dtype.kind in "fc" and result.dtype.kind in "iu":
-            values = reference.converted(values, result.dtype)
         with numpy.errstate(all="ignore"):
-            result[...] = values
+            if source.dtype is out.dtype:
+                view(out)[...] = view(source)
+                return
+            values = read(source)
+            if out.dtype.name in ("float16", "bfloat16"):
+                values = values if source.dtype.kind == "f" else values.astype(numpy.float64)
+            elif values.dtype.kind == "f" and out.dtype.kind in "iu":
+                values = reference.converted(values, out.dtype.name)
+            store(out, values)
 
-    def fill(self, out: "NDArray", value: bool | int | float) -> None:
+    def fill(self, out: "NDArray", value: bool | int | float | complex) -> None:
         with numpy.errstate(all="ignore"):
-            _view(out)[...] = value
+            store(out, numpy.asarray(value, numpy.float64) if out.dtype.kind == "f" else value)
 
     def arange(self, out: "NDArray", start: int | float, step: int | float) -> None:
-        view = _view(out)
-        wide = numpy.float64 if view.dtype.kind == "f" else view.dtype
+        wide = numpy.dtype(numpy.float64 if out.dtype.kind in "fc" else out.dtype.name)
         with numpy.errstate(all="ignore"):
-            steps = numpy.arange(view.shape[0]).astype(wide)
-            view[...] = numpy.asarray(start).astype(wide) + steps * numpy.asarray(step).astype(wide)
+            steps = numpy.arange(out.shape[0]).astype(wide)
+            store(out, numpy.asarray(start).astype(wide) + steps * numpy.asarray(step).astype(wide))
 
     # arithmetic, by family of the op table -------------------------------------------------------------------------
     def unary(self, op: str, x: "NDArray", out: "NDArray") -> None:
-        operand = _view(x)
+        operand = read(x)
         with numpy.errstate(all="ignore"):
-            _view(out)[...] = _function(op, operand.dtype.kind)(operand)
+            store(out, _function(op, operand.dtype.kind)(operand))
 
     def binary(self, op: str, x: "NDArray", y: "NDArray", out: "NDArray") -> None:
-        left, right = _view(x), _view(y)
+        if op == "nextafter" and x.dtype.name in ("float16", "bfloat16"):
+            with numpy.errstate(all="ignore"):
+                view(out)[...] = _next_half(x, y, view(out).dtype)
+            return
+        left, right = read(x), read(y)
         with numpy.errstate(all="ignore"):
-            _view(out)[...] = _function(op, left.dtype.kind)(left, right)
+            store(out, _function(op, left.dtype.kind)(left, right))
 
     def ternary(self, op: str, x: "NDArray", y: "NDArray", z: "NDArray", out: "NDArray") -> None:
         with numpy.errstate(all="ignore"):
-            _view(out)[...] = _function(op, y.dtype.kind)(_view(x), _view(y), _view(z))
+            store(out, _function(op, y.dtype.kind)(read(x), read(y), read(z)))
 
     def reduce(self, op: str, x: "NDArray", axes: tuple[int, ...], out: "NDArray") -> None:
-        operand, result = _view(x), _view(out)
+        operand, result = read(x), view(out)
         with numpy.errstate(all="ignore"):
+            wide = _accumulator(operand, result)
             if op in ("sum", "prod"):
                 function = numpy.sum if op == "sum" else numpy.prod
-                result[...] = function(operand, axis=axes, dtype=_accumulator(operand, result), keepdims=True)
+                store(out, function(operand, axis=axes, dtype=wide, keepdims=True))
             elif op == "mean":
                 count = numpy.float64(operand.size // result.size if result.size else 0)
-                result[...] = numpy.sum(operand, axis=axes, dtype=numpy.float64, keepdims=True) / count
+                store(out, numpy.sum(operand, axis=axes, dtype=wide, keepdims=True) / count)
             else:
-                result[...] = _function(op, operand.dtype.kind)(operand, axis=axes, keepdims=True)
+                store(out, _function(op, operand.dtype.kind)(operand, axis=axes, keepdims=True))
 
     def arg_reduce(self, op: str, x: "NDArray", axis: int, out: "NDArray") -> None:
-        operand = _view(x)
-        _view(out)[...] = _function(op, operand.dtype.kind)(operand, axis=axis, keepdims=True)
+        operand = read(x)
+        view(out)[...] = _function(op, operand.dtype.kind)(operand, axis=axis, keepdims=True)
 
     def scan(self, op: str, x: "NDArray", axis: int, out: "NDArray") -> None:
-        operand, result = _view(x), _view(out)
+        operand = read(x)
         with numpy.errstate(all="ignore"):
-            result[...] = _function(op, operand.dtype.kind)(operand, axis=axis, dtype=_accumulator(operand, result))
+            store(out, _function(op, operand.dtype.kind)(operand, axis=axis, dtype=_accumulator(operand, view(out))))
 
     def matmul(self, x: "NDArray", y: "NDArray", out: "NDArray") -> None:
         with numpy.errstate(all="ignore"):
-            _view(out)[...] = numpy.matmul(_view(x), _view(y))
+            store(out, numpy.matmul(read(x), read(y)))
 
     # indexing ------------------------------------------------------------------------------------------------------
     def gather(self, x: "NDArray", indices: "tuple[NDArray, ...]", out: "NDArray") -> None:
-        _view(out)[...] = _view(x)[tuple(map(_view, indices))]
+        view(out)[...] = view(x)[tuple(map(view, indices))]
 
     def scatter(self, out: "NDArray", indices: "tuple[NDArray, ...]", values: "NDArray", accumulate: bool) -> None:
-        where = tuple(map(_view, indices))
+        where = tuple(map(view, indices))
         if accumulate:
             with numpy.errstate(all="ignore"):
-                numpy.add.at(_view(out), where, _view(values))
+                if out.dtype.name != "bfloat16":
+                    numpy.add.at(view(out), where, view(values))
+                    return
+                bits, added = view(out), read(values)
+                for at in numpy.ndindex(where[0].shape):
+                    place = tuple(each[at] for each in where)
+                    bits[place] = brain_bits(brain_values(bits[place]) + added[at])
         else:
-            _view(out)[where] = _view(values)
+            view(out)[where] = view(values)
 
     def nonzero(self, x: "NDArray") -> "NDArray":
         from treadle.ndarray import empty, int64
 
-        found = numpy.argwhere(_view(x))
+        found = numpy.argwhere(view(x))
         result = empty(found.shape, dtype=int64, device=x.device)
-        _view(result)[...] = found
+        view(result)[...] = found
         return result
 
     def sort(
@@ -196,16 +196,15 @@ class NumpyBackend:
         values: "NDArray | None",
         places: "NDArray | None",
     ) -> None:
-        operand = _view(x)
-        order = _order(operand, axis, descending)
+        order = _order(read(x), axis, descending)
         if values is not None:
-            _view(values)[...] = numpy.take_along_axis(operand, order, axis)
+            view(values)[...] = numpy.take_along_axis(view(x), order, axis)
         if places is not None:
-            _view(places)[...] = order
+            view(places)[...] = order
 
     # random numbers ------------------------------------------------------------------------------------------------
     def random(self, kind: str, key: int, counter: int, parameters: tuple[float | int, ...], out: "NDArray") -> None:
-        result = _view(out)
+        result = view(out)
         with numpy.errstate(all="ignore"):
             drawn = DRAWS[kind](key, counter, result.size, result.dtype, *parameters)
         result[...] = drawn.reshape(result.shape)

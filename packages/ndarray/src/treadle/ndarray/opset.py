@@ -8,7 +8,7 @@ known of the op stands in its row here. ``docs/adding-an-op.md`` walks through a
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["OPS", "Accepts", "Family", "Op", "Result", "family"]
+__all__ = ["COMPLEX", "OPS", "Accepts", "Family", "Op", "Result", "family"]
 
 
 class Family(StrEnum):
@@ -236,6 +236,14 @@ _ROWS = (
 )  # fmt: skip
 
 OPS: dict[str, Op] = {row.name: row for row in _ROWS}
+
+COMPLEX = frozenset([
+    "positive", "negative", "abs", "sign", "square", "reciprocal", "sqrt", "exp", "expm1", "log", "log1p", "log2", "log10",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logical_not", "isnan",
+    "isinf", "isfinite", "add", "subtract", "multiply", "divide", "pow", "equal", "not_equal", "logical_and", "logical_or",
+    "logical_xor", "where", "sum", "prod", "mean", "any", "all", "cumsum", "cumprod",
+])  # fmt: skip
+"""The ops that complex dtypes have too (array API standard 2025.12); ``abs`` gives the real dtype of the parts."""
 
 
 def family(name: Family) -> list[Op]:

@@ -85,10 +85,10 @@ _MODES: dict[str, Callable[[NDArray, int], NDArray]] = {
 
 def _pairs(value: Any, ndim: int, name: str) -> Pairs:
     """A number, a pair, or a pair for each axis (or one in a list), as a pair for each axis."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | complex):
         return [(value, value)] * ndim
-    parts = [each if isinstance(each, bool | int | float) else tuple(each) for each in value]
-    if all(isinstance(each, bool | int | float) for each in parts) and len(parts) in (1, 2):
+    parts = [each if isinstance(each, bool | int | float | complex) else tuple(each) for each in value]
+    if all(isinstance(each, bool | int | float | complex) for each in parts) and len(parts) in (1, 2):
         return [(parts[0], parts[-1])] * ndim
     pairs: Pairs = [(each[0], each[-1]) for each in parts if isinstance(each, tuple) and len(each) in (1, 2)]
     if len(pairs) != len(parts) or len(pairs) not in (1, ndim):

@@ -2,6 +2,7 @@
 
 import math
 import struct
+import sys
 from typing import Any
 
 from treadle.ndarray._array import NDArray
@@ -15,7 +16,7 @@ WIDTH = 75
 def array_repr(x: NDArray) -> str:
     """``array(...)`` with the dtype where it is not a default, and the device where it is not the cpu."""
     notes = []
-    if x.dtype.name not in ("float32", "int64", "bool") or x.size == 0:
+    if x.dtype.name not in ("float32", "int64", "bool", "complex64") or x.size == 0:
         notes.append(f"dtype={x.dtype.name}")
     if not x.device.is_cpu:
         notes.append(f"device='{x.device}'")
@@ -84,41 +85,67 @@ def _wrapped(parts: list[str], indent: int, separator: str) -> str:
 
 def _column(flat: list[Any], x: NDArray) -> list[str]:
     """All scalars as text of one width."""
-    texts = _floats(flat, x.dtype.itemsize) if x.dtype.kind == "f" else [str(each) for each in flat]
+    if x.dtype.kind == "c":
+        texts = _complexes(flat, "float32" if x.dtype.name == "complex64" else "float64")
+    else:
+        texts = _floats(flat, x.dtype.name) if x.dtype.kind == "f" else [str(each) for each in flat]
     width = 0 if x.ndim == 0 else max(map(len, texts), default=0)
     return [each.rjust(width) for each in texts]
 
 
-def _floats(flat: list[float], itemsize: int) -> list[str]:
+def _complexes(flat: list[complex], dtype: str) -> list[str]:
+    """The real parts in one column, the imaginary ones, with a sign and j, in another."""
+    real = _floats([each.real for each in flat], dtype)
+    imaginary = [each if each[0] == "-" else "+" + each for each in _floats([each.imag for each in flat], dtype)]
+    widths = [max(map(len, texts), default=0) for texts in (real, imaginary)]
+    columns = zip(real, imaginary, strict=True)
+    return [x.rjust(widths[0]) + _with_unit(y.rjust(widths[1])) for x, y in columns]
+
+
+def _with_unit(text: str) -> str:
+    number = text.rstrip()
+    return number + "j" + text[len(number) :]
+
+
+def _floats(flat: list[float], dtype: str) -> list[str]:
     finite = [abs(each) for each in flat if math.isfinite(each) and each != 0]
     scientific = bool(finite) and (max(finite) >= 1e8 or min(finite) < 1e-4 or max(finite) / min(finite) > 1e3)
-    digits = [_shortest(each, itemsize, scientific) for each in flat if math.isfinite(each)]
+    digits = [_shortest(each, dtype, scientific) for each in flat if math.isfinite(each)]
     decimals = max((len(each.partition("e")[0].partition(".")[2]) for each in digits), default=0)
     texts = []
     for each in flat:
         if not math.isfinite(each):
             texts.append("nan" if each != each else "inf" if each > 0 else "-inf")
         elif scientific:
-            texts.append(f"{each:.{decimals}e}")
+            texts.append(f"{each:#.{decimals}e}")
         else:
-            whole, _, fraction = _shortest(each, itemsize, False).partition(".")
+            whole, _, fraction = _shortest(each, dtype, False).partition(".")
             texts.append(f"{whole}.{fraction.ljust(decimals)}")
     return texts
 
 
-def _shortest(value: float, itemsize: int, scientific: bool) -> str:
+def _shortest(value: float, dtype: str, scientific: bool) -> str:
     """The fewest decimals, up to PRECISION, that name the value; without trailing zeros."""
     for decimals in range(PRECISION + 1):
         text = f"{value:.{decimals}e}" if scientific else f"{value:.{decimals}f}"
-        if _rounded(float(text), itemsize) == value:
+        if _rounded(float(text), dtype) == value:
             break
     if scientific:
         return text
     return text.rstrip("0") if "." in text else text
 
 
-def _rounded(value: float, itemsize: int) -> float:
-    if itemsize == 8:
+def _rounded(value: float, dtype: str) -> float:
+    """The nearest number of the dtype."""
+    if dtype == "float64":
         return value
-    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    code = "e" if dtype == "float16" else "f"
+    try:
+        packed = struct.pack(code, value)
+    except (OverflowError, struct.error):
+        return math.copysign(math.inf, value)
+    if dtype == "bfloat16":
+        bits = int.from_bytes(packed, sys.byteorder)
+        packed = (((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16) & 0xFFFFFFFF).to_bytes(4, sys.byteorder)
+    rounded: float = struct.unpack(code, packed)[0]
     return rounded

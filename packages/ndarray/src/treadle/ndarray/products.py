@@ -7,6 +7,7 @@ from treadle.ndarray import _families
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import result_dtype
+from treadle.ndarray.complex_parts import conj
 from treadle.ndarray.creation import as_array
 from treadle.ndarray.errors import ShapeError
 from treadle.ndarray.manipulation import broadcast_arrays, moveaxis, reshape
@@ -39,7 +40,7 @@ def matmul(x: NDArray, y: NDArray, /, *, out: NDArray | None = None) -> NDArray:
 
 
 def vecdot(x1: NDArray, x2: NDArray, /, *, axis: int = -1) -> NDArray:
-    """The scalar products of vectors along an axis, counted from the end; the other axes broadcast.
+    """The scalar products of vectors along an axis, counted from the end; the other axes broadcast. x1 is conjugated.
 
     Raises ShapeError where the lengths along the axis differ: that axis does not broadcast.
 
@@ -54,7 +55,7 @@ def vecdot(x1: NDArray, x2: NDArray, /, *, axis: int = -1) -> NDArray:
     normalize_axis(axis, shortest, "vecdot")
     if x.shape[axis] != y.shape[axis]:
         raise ShapeError(f"vecdot: shapes {x.shape} and {y.shape} differ in length along axis {axis}")
-    x, y = broadcast_arrays(x, y)
+    x, y = broadcast_arrays(conj(x) if x.dtype.kind == "c" else x, y)
     rows, columns = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
     return matmul(rows.view_expanded(-2), columns.view_expanded(-1)).view_squeezed((-2, -1))
 

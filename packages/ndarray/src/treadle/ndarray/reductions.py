@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.ndarray import _families, _fused
+from treadle.ndarray import _families, _fused, _parts
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
@@ -102,13 +102,20 @@ def all(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
 def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
     """The variance over axis: the mean of squared deviations from the mean (two passes), with n - correction below.
 
-    NaN or inf where n <= correction. Integers become float32 first.
+    NaN or inf where n <= correction. Integers become float32 first. Of complex numbers the squared magnitudes of the
+    deviations: real.
 
     >>> import treadle.ndarray as nd
     >>> nd.var(nd.asarray([1.0, 3.0])).item()
     1.0
     """
     array = _floating(x)
+    if array.itemsize == 2 and array.dtype.kind == "f":  # halves: in float32, rounded once
+        wide = array.astype("float32")
+        return var(wide, axis=axis, correction=correction, keepdims=keepdims).astype(array.dtype)
+    if array.dtype.kind == "c":
+        parts = (var(each, axis=axis, correction=correction, keepdims=keepdims) for each in _complex_parts(array))
+        return next(parts) + next(parts)
     axes = _families.normal_axes("var", array, axis)
     fused = _fused.variance(array, axes, correction, keepdims)
     return _composed_var(array, axes, correction, keepdims) if fused is None else fused
@@ -128,7 +135,10 @@ def std(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> nd.std(nd.asarray([1.0, 3.0])).item()
     1.0
     """
-    return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    array = as_array(x)
+    wide = array.astype("float32") if array.itemsize == 2 and array.dtype.kind == "f" else array
+    result = sqrt(var(wide, axis=axis, correction=correction, keepdims=keepdims))
+    return result if wide is array else result.astype(array.dtype)
 
 
 def argmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
@@ -186,6 +196,8 @@ def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> ND
     True
     """
     array = as_array(x)
+    if array.itemsize == 2 and array.dtype.kind == "f":
+        return logsumexp(array.astype("float32"), axis=axis, keepdims=keepdims).astype(array.dtype)
     axes = _families.normal_axes("logsumexp", array, axis)
     if len(axes) == 1:
         fused = _fused.softmax("logsumexp", _floating(array), axes[0])
@@ -211,6 +223,8 @@ def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     array([0.5, 0.5])
     """
     array = _floating(x)
+    if array.itemsize == 2:
+        return softmax(array.astype("float32"), axis=axis).astype(array.dtype)
     along = normalize_axis(axis, array.ndim, "softmax")
     fused = _kernel_of("softmax", array, along)
     return _composed_softmax(array, along) if fused is None else fused
@@ -229,6 +243,8 @@ def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
     [0.0, -1000.0]
     """
     array = _floating(x)
+    if array.itemsize == 2:
+        return log_softmax(array.astype("float32"), axis=axis).astype(array.dtype)
     along = normalize_axis(axis, array.ndim, "log_softmax")
     fused = _kernel_of("log_softmax", array, along)
     return _composed_log_softmax(array, along) if fused is None else fused
@@ -237,6 +253,10 @@ def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
 def _composed_log_softmax(array: NDArray, along: int) -> NDArray:
     shifted = array - _families.reduce("max", array, along, True) if array.size else array
     return shifted - log(_families.reduce("sum", exp(shifted), along, True))
+
+
+def _complex_parts(x: NDArray) -> tuple[NDArray, NDArray]:
+    return _parts.part(x, 0), _parts.part(x, 1)
 
 
 def _floating(x: NDArray) -> NDArray:

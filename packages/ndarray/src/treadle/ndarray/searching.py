@@ -31,7 +31,7 @@ def count_nonzero(x: NDArray, /, *, axis: int | Sequence[int] | None = None, kee
 
 def common_dtype(x: DType, y: DType) -> DType:
     """Where dtypes meet to be compared: integers and floats in float64, which tells more integers apart."""
-    if (x.kind == "f") != (y.kind == "f"):
+    if "c" not in (x.kind, y.kind) and (x.kind == "f") != (y.kind == "f"):
         return type_of["float64"]
     return result_dtype(x, y)
 
@@ -72,7 +72,7 @@ def searchsorted(
     haystack = as_array(x1)
     if haystack.ndim != 1:
         raise ShapeError(f"searchsorted: x1 of shape {haystack.shape} must be 1-D")
-    if isinstance(x2, int | float):
+    if isinstance(x2, int | float | complex):
         x2 = asarray(x2, dtype=result_type(haystack, x2), device=haystack.device)
     values = as_array(x2)
     if values.device is not haystack.device:
@@ -83,7 +83,7 @@ def searchsorted(
         haystack = take(haystack, sorter)
     dtype = common_dtype(haystack.dtype, values.dtype)
     haystack, values = haystack.astype(dtype, copy=False), values.astype(dtype, copy=False)
-    if haystack.device.type == "cpu":
+    if haystack.device.type == "cpu" and dtype.kind != "c":
         return _sorting.search(contiguous(haystack), contiguous(values), side == "right")
     before = zeros(values.shape, dtype="int64", device=values.device)
     step = 1 << haystack.size.bit_length()

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from treadle.ndarray import _sorting
 from treadle.ndarray._array import NDArray
-from treadle.ndarray.creation import as_array, asarray, empty, full, ones
+from treadle.ndarray.creation import as_array, asarray, empty, full, ones, zeros
 from treadle.ndarray.data_types import result_type
 from treadle.ndarray.elementwise import equal, logical_not, minimum, not_equal
 from treadle.ndarray.errors import DTypeError
@@ -113,7 +113,9 @@ def unique_values(x: NDArray, /) -> NDArray:
     return take(ordered, _groups(ordered)[0])
 
 
-def isin(x1: NDArray | int | float, x2: NDArray | int | float, /, *, invert: bool = False) -> NDArray:
+def isin(
+    x1: NDArray | int | float | complex, x2: NDArray | int | float | complex, /, *, invert: bool = False
+) -> NDArray:
     """Whether each element of x1 is equal to one of x2 (or to none, with ``invert``): bool, of x1's shape.
 
     One of the two may be a Python scalar. NaN is equal to nothing. Raises DTypeError for two scalars, DeviceError.
@@ -123,6 +125,8 @@ def isin(x1: NDArray | int | float, x2: NDArray | int | float, /, *, invert: boo
     array([ True, False,  True])
     """
     elements, test = _beside(x1, x2), _beside(x2, x1)
+    if "c" in (elements.dtype.kind, test.dtype.kind):
+        return _complex_isin(elements, test, invert)
     dtype = common_dtype(elements.dtype, test.dtype)
     ordered = sort(reshape(test.astype(dtype, copy=False), (-1,)))
     elements = elements.astype(dtype, copy=False)
@@ -132,9 +136,18 @@ def isin(x1: NDArray | int | float, x2: NDArray | int | float, /, *, invert: boo
     return logical_not(found) if invert else found
 
 
-def _beside(value: NDArray | int | float, other: NDArray | int | float) -> NDArray:
-    if isinstance(value, int | float):
-        if isinstance(other, int | float):
+def _complex_isin(elements: NDArray, test: NDArray, invert: bool) -> NDArray:
+    """By the numbers of the distinct elements of both together, since there is no binary search."""
+    _, numbers = unique_inverse(concat([elements, test], axis=None))
+    present = zeros((numbers.size,), dtype="bool", device=elements.device)
+    present[numbers[elements.size :]] = True
+    found = reshape(take(present, numbers[: elements.size]), elements.shape)
+    return logical_not(found) if invert else found
+
+
+def _beside(value: NDArray | int | float | complex, other: NDArray | int | float | complex) -> NDArray:
+    if isinstance(value, int | float | complex):
+        if isinstance(other, int | float | complex):
             raise DTypeError("isin: at least one of x1 and x2 must be an array")
         like = as_array(other)
         return asarray(value, dtype=result_type(like, value), device=like.device)

@@ -185,6 +185,6 @@ def _restored(kind: "type[Stream]", seed: int, counter: int) -> "Stream":
 def floating(shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str) -> NDArray:
     """An array to draw floats into; raises DTypeError for any other dtype."""
     wanted = dtype_named(dtype)
-    if wanted.kind != "f":
-        raise DTypeError(f"{op}: dtype is float32 or float64, not {wanted.name}")
+    if wanted.name not in ("float32", "float64"):
+        raise DTypeError(f"{op}: dtype is float32 or float64, not {wanted.name}; convert with astype")
     return empty(shape, dtype=wanted, device=device)

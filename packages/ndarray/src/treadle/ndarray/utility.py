@@ -3,6 +3,7 @@
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array, asarray
+from treadle.ndarray.data_types import result_type
 from treadle.ndarray.elementwise import isfinite, isnan, not_equal
 from treadle.ndarray.errors import ShapeError
 from treadle.ndarray.manipulation import concat
@@ -36,7 +37,13 @@ def diff(
 
 
 def isclose(
-    x1: NDArray, x2: NDArray | int | float, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x1: NDArray,
+    x2: NDArray | int | float | complex,
+    /,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
 ) -> NDArray:
     """Whether abs(x1 - x2) <= atol + rtol * abs(x2), element by element: NumPy's isclose, in which x2 is the reference.
 
@@ -48,19 +55,28 @@ def isclose(
     array([ True, False])
     """
     x = as_array(x1)
-    if isinstance(x2, int | float):
-        y = asarray(x2, dtype=x.dtype if x.dtype.kind == "f" else "float64", device=x.device)
+    if isinstance(x2, int | float | complex):
+        dtype = result_type(x, x2) if isinstance(x2, complex) or x.dtype.kind in "fc" else "float64"
+        y = asarray(x2, dtype=dtype, device=x.device)
     else:
         y = as_array(x2)
-    if x.dtype.kind != "f" or y.dtype.kind != "f":
+    if "c" not in (x.dtype.kind, y.dtype.kind) and (x.dtype.kind != "f" or y.dtype.kind != "f"):
         x, y = x.astype("float64", copy=False), y.astype("float64", copy=False)
+    if x.dtype.kind == "f" and x.itemsize == 2:  # the tolerances are below what halves can tell apart
+        x, y = x.astype("float32"), y.astype(result_type(y, "float32"), copy=False)
     near = (abs(x - y) <= atol + rtol * abs(y)) & isfinite(y)
     close = near | (x == y)
     return close | (isnan(x) & isnan(y)) if equal_nan else close
 
 
 def allclose(
-    x1: NDArray, x2: NDArray | int | float, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x1: NDArray,
+    x2: NDArray | int | float | complex,
+    /,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
 ) -> bool:
     """Whether every element :func:`isclose`.
 

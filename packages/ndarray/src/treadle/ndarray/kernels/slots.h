@@ -7,6 +7,8 @@
 #define TREADLE_SLOTS_H
 
 #include "treadle/elementwise.h"
+#include "treadle/elementwise_complex.h"
+#include "treadle/half.h"
 #include "treadle/optimizer.h"
 #include "treadle/random.h"
 #include "treadle/reduce.h"

@@ -1,9 +1,9 @@
 /* Element types: one row a type. Read by the C kernels, by Cython and by nvcc.
  *
  * M(suffix, ctype, ...): the type lists apply M to each member, so that a kernel is stamped out for a
- * group of types by naming the group: TD_TYPES_FLOATING(DEFINE_KERNEL, exp, ...).
- * Ids are fixed for good (they index tables and travel between packages); those of float16, bfloat16 and
- * the complex types are reserved. */
+ * group of types by naming the group: TD_TYPES_FLOATING(DEFINE_KERNEL, exp, ...). The lists up to ALL hold the types
+ * that C computes in itself; the halves are computed in float (half.h), complex numbers by complex_math.h.
+ * Ids are fixed for good (they index tables and travel between packages). */
 #ifndef TREADLE_TYPES_H
 #define TREADLE_TYPES_H
 
@@ -22,6 +22,14 @@ enum {
 };
 
 typedef uint8_t td_bool; /* 0 or 1, nothing else */
+typedef uint16_t td_f16;  /* the bits of IEEE 754's binary16 */
+typedef uint16_t td_bf16; /* the upper half of a float's bits */
+typedef struct {
+    float re, im;
+} td_c64;
+typedef struct {
+    double re, im;
+} td_c128;
 
 #define TD_TYPES_BOOL(M, ...) M(bool, td_bool, __VA_ARGS__)
 #define TD_TYPES_SIGNED(M, ...) \
@@ -34,6 +42,8 @@ typedef uint8_t td_bool; /* 0 or 1, nothing else */
 #define TD_TYPES_INTEGER(M, ...) TD_TYPES_SIGNED(M, __VA_ARGS__) TD_TYPES_UNSIGNED(M, __VA_ARGS__)
 #define TD_TYPES_NUMERIC(M, ...) TD_TYPES_INTEGER(M, __VA_ARGS__) TD_TYPES_FLOATING(M, __VA_ARGS__)
 #define TD_TYPES_ALL(M, ...) TD_TYPES_BOOL(M, __VA_ARGS__) TD_TYPES_NUMERIC(M, __VA_ARGS__)
+#define TD_TYPES_HALF(M, ...) M(f16, td_f16, __VA_ARGS__) M(bf16, td_bf16, __VA_ARGS__)
+#define TD_TYPES_COMPLEX(M, ...) M(c64, td_c64, __VA_ARGS__) M(c128, td_c128, __VA_ARGS__)
 
 /* A strided view: what every kernel family knows of an array. Strides are in bytes and signed; they are
  * multiples of the item size, and data is aligned to it. */

@@ -1,0 +1,92 @@
+/* The loops of complex types. A part of slots_body.h.
+ *
+ * Sums and means run over the parts by the loops of real types (_parts.pyx) and have no slots here; products are scans'
+ * last elements. */
+#define PART_c64 float
+#define PART_c128 double
+
+#define DEFINE_COMPLEX_UNARY(sfx, ctype, op, OUT) \
+    static void unary_##op##_##sfx(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
+    { \
+        typedef ctype T; \
+        typedef PART_##sfx R; \
+        (void)sizeof(R); \
+        if (DENSE(T, sx) && DENSE(OUT, so)) { \
+            const T *xs = (const T *)xp; \
+            OUT *os = (OUT *)out; \
+            TD_INDEPENDENT \
+            for (int64_t i = 0; i < n; i++) \
+                os[i] = td_##op##_##sfx(xs[i]); \
+            return; \
+        } \
+        for (int64_t i = 0; i < n; i++) \
+            STEP(OUT, out, so, i) = td_##op##_##sfx(READ(T, xp, sx, i)); \
+    }
+#define X(op, OUT) TD_TYPES_COMPLEX(DEFINE_COMPLEX_UNARY, op, OUT)
+TD_COMPLEX_UNARY_OPS(X)
+#undef X
+
+#define DEFINE_COMPLEX_BINARY(sfx, ctype, op, OUT) \
+    static void binary_##op##_##sfx(int64_t n, const char *xp, int64_t sx, const char *yp, int64_t sy, char *out, \
+                                    int64_t so) \
+    { \
+        typedef ctype T; \
+        if (DENSE(T, sx) && DENSE(T, sy) && DENSE(OUT, so)) { \
+            const T *xs = (const T *)xp, *ys = (const T *)yp; \
+            OUT *os = (OUT *)out; \
+            TD_INDEPENDENT \
+            for (int64_t i = 0; i < n; i++) \
+                os[i] = td_##op##_##sfx(xs[i], ys[i]); \
+            return; \
+        } \
+        for (int64_t i = 0; i < n; i++) \
+            STEP(OUT, out, so, i) = td_##op##_##sfx(READ(T, xp, sx, i), READ(T, yp, sy, i)); \
+    }
+#define X(op, OUT) TD_TYPES_COMPLEX(DEFINE_COMPLEX_BINARY, op, OUT)
+TD_COMPLEX_BINARY_OPS(X)
+#undef X
+
+TD_TYPES_COMPLEX(DEFINE_WHERE, where, T, (c ? x : y))
+
+/* --- running products --------------------------------------------------------------------------------------------- */
+#define WIDENED_c64(x) td_widened(x)
+#define WIDENED_c128(x) (x)
+#define NARROWED_c64(x) td_narrowed(x)
+#define NARROWED_c128(x) (x)
+#define DEFINE_COMPLEX_SCAN(sfx, ctype, ...) \
+    static void reduce_scan_prod_##sfx(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
+    { \
+        td_c128 acc = {1.0, 0.0}; \
+        for (int64_t i = 0; i < n; i++) { \
+            acc = td_multiply_c128(acc, WIDENED_##sfx(READ(ctype, xp, sx, i))); \
+            STEP(ctype, out, so, i) = NARROWED_##sfx(acc); \
+        } \
+    }
+TD_TYPES_COMPLEX(DEFINE_COMPLEX_SCAN, )
+
+/* --- conversions: the real part by the loop of real types --------------------------------------------------------- */
+#define DEFINE_CAST_TO_COMPLEX(from, FROM, to, part) \
+    static void cast_##from##_##to(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
+    { \
+        cast_##from##_##part(n, xp, sx, out, so); \
+        for (int64_t i = 0; i < n; i++) \
+            STEP(td_##to, out, so, i).im = 0; \
+    }
+#define TYPES_OF_ONE_PART(M, ...) TD_TYPES_ALL(M, __VA_ARGS__) TD_TYPES_HALF(M, __VA_ARGS__)
+TYPES_OF_ONE_PART(DEFINE_CAST_TO_COMPLEX, c64, f32)
+TYPES_OF_ONE_PART(DEFINE_CAST_TO_COMPLEX, c128, f64)
+
+#define DEFINE_COMPLEX_CAST(from, to, body) \
+    static void cast_##from##_##to(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
+    { \
+        for (int64_t i = 0; i < n; i++) { \
+            td_##from x = READ(td_##from, xp, sx, i); \
+            STEP(td_##to, out, so, i) = body; \
+        } \
+    }
+DEFINE_COMPLEX_CAST(c64, c64, x)
+DEFINE_COMPLEX_CAST(c128, c128, x)
+DEFINE_COMPLEX_CAST(c64, c128, td_widened(x))
+DEFINE_COMPLEX_CAST(c128, c64, td_narrowed(x))
+DEFINE_COMPLEX_CAST(c64, bool, !td_logical_not_c64(x))
+DEFINE_COMPLEX_CAST(c128, bool, !td_logical_not_c128(x))
