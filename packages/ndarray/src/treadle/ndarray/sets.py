@@ -42,7 +42,7 @@ class UniqueInverse(NamedTuple):
 
 def _groups(ordered: NDArray, places: NDArray | None = None) -> tuple[NDArray, NDArray | None]:
     """Where each run of equal sorted elements starts; with places, the run of each element before it was sorted."""
-    if ordered.device.type == "cpu":
+    if ordered.device.type == "cpu" and ordered.dtype.kind != "c":
         return _sorting.groups(ordered, places)
     begins = ones(ordered.shape, dtype="bool", device=ordered.device)
     begins[1:] = not_equal(ordered[1:], ordered[:-1])
