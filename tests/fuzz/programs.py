@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import treadle.ndarray as nd
 from fuzz import compute, fold, move, views, writes
 from fuzz.draw import DTYPES, MOST_ELEMENTS, Draw
 from fuzz.machine import Divergence, Machine, Refused, Statement, source
@@ -43,10 +44,16 @@ class Failure:
         )
 
 
-def run(seed: int, device: str, dtypes: tuple[str, ...] = DTYPES) -> Failure | None:
+def dtypes_on(device: str) -> tuple[str, ...]:
+    """The dtypes that a device has, and NumPy as well."""
+    known = nd.__array_namespace_info__().dtypes(device=device)
+    return tuple(name for name in DTYPES if name in known or (name == "float16" and device != "cuda_emulated"))
+
+
+def run(seed: int, device: str, dtypes: tuple[str, ...] | None = None) -> Failure | None:
     """Draw the program of a number and carry it out; its shrunk form if it fails."""
     chance, machine = random.Random(seed), Machine(device)
-    draw = Draw(chance, machine, dtypes)
+    draw = Draw(chance, machine, dtypes_on(device) if dtypes is None else dtypes)
     makers, weights = list(MAKERS), list(MAKERS.values())
     try:
         machine.run(views.make(draw))

@@ -6,6 +6,7 @@ Source: CUDA C++ Programming Guide, "Synchronization Functions", "Warp Shuffle F
 
 import ctypes
 import os
+import shlex
 import subprocess
 import sysconfig
 from collections.abc import Iterator
@@ -25,13 +26,13 @@ PACKAGE = HERE.parent / "src" / "treadle" / "cuda"
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The kernels of emulator_kernels.cu, with either way to switch stacks."""
     target = tmp_path_factory.mktemp("emulator") / "kernels.so"
-    compiler = os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0]
+    compiler = shlex.split(os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0])
     includes = [f"-I{path}" for path in (PACKAGE / "emulation", PACKAGE / "kernels", nd.get_include())]
     options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
     if request.param == "ucontext":
         options.append("-DTREADLE_EMULATION_UCONTEXT")
     sources = ["-x", "c++", str(HERE / "emulator_kernels.cu"), *map(str, sorted((PACKAGE / "emulation").glob("*.cpp")))]
-    subprocess.run([compiler, *options, *includes, *sources, "-o", str(target)], check=True)
+    subprocess.run([*compiler, *options, *includes, *sources, "-o", str(target)], check=True)
     loaded = ctypes.CDLL(str(target))
     loaded.last_failure.restype = loaded.error_name.restype = ctypes.c_char_p
     return loaded
