@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._node import GraphView
+from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import enable_grad
@@ -59,6 +59,7 @@ class Run:
         retain_graph: bool,
         create_graph: bool,
     ) -> None:
+        self.watcher = STATE.watcher
         self.retain_graph = retain_graph
         self.create_graph = create_graph
         self.xp = _functions if create_graph else _nd
@@ -180,6 +181,8 @@ class Run:
             grad = grads[slot]
             nodes[slot] = None
             grads[slot] = None
+            if node._hooks is not None:
+                grad = self._hooked(node, grad)
             if self.found is not None and slot in self.target_slots:
                 for index in self.target_slots[slot]:
                     self.found[index] = self._own(grad)
@@ -191,6 +194,8 @@ class Run:
                 self._accumulate(node, grad)
             start = self.starts[slot]
             if self.needed is None or self.needed[slot]:
+                if self.watcher is not None:
+                    self.watcher.gradient(node, grad)
                 self._propagate(node, grad, start)
             for place in range(start, start + len(node._inputs)):
                 edge = self.edges[place]
@@ -216,6 +221,8 @@ class Run:
             raise OpContractError(
                 f"{op}: backward gave {len(results)} gradients for {len(inputs)} inputs{node._built_at()}"
             )
+        if node._op_hooks is not None:
+            results = self._op_hooked(node, results, grad)
         grads = self.grads
         for index in range(len(inputs)):
             slot = self.edges[start + index]
@@ -228,8 +235,40 @@ class Run:
                     raise _misfit(node, index, operand, gradient, Tensor)
             elif type(gradient) is not _array_type or not _fits(gradient, operand):
                 raise _misfit(node, index, operand, gradient, NDArray)
+            if self.watcher is not None:
+                self.watcher.contribution(node, index, operand, gradient)
             before = grads[slot]
             grads[slot] = gradient if before is None else before + gradient
+
+    def _hooked(self, node: Tensor, grad: Any) -> Any:
+        """The whole gradient of a node as its hooks leave it."""
+        for hook in list(node._hooks.values()):
+            given = grad if self.create_graph else constant(grad)
+            result = hook(given)
+            if result is None:
+                continue
+            if not isinstance(result, Tensor) or not _fits(result.data, node):
+                expected = f"expected None or a Tensor of shape {node.shape}, dtype {node.dtype}"
+                found = f"shape {result.shape}, dtype {result.dtype}" if isinstance(result, Tensor) else type(result)
+                raise OpContractError(f"hook {hook!r} of {node._op or 'a leaf'}: {expected}, got {found}")
+            grad = result if self.create_graph else result.data
+        return grad
+
+    def _op_hooked(self, node: Tensor, results: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
+        """The gradients of a node's inputs as its op hooks leave them."""
+        for hook in list(node._op_hooks.values()):
+            plain = not self.create_graph
+            given = tuple([constant(each) if plain and type(each) is _array_type else each for each in results])
+            changed = hook(node, given, constant(grad) if plain else grad)
+            if changed is None:
+                continue
+            changed = changed if type(changed) is tuple else (changed,)
+            if len(changed) != len(results):
+                raise OpContractError(
+                    f"op hook {hook!r} of {node._op}: it gave {len(changed)} gradients for {len(results)} inputs"
+                )
+            results = tuple([each.data if plain and isinstance(each, Tensor) else each for each in changed])
+        return results
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
         """Add to ``.grad``."""

@@ -5,6 +5,7 @@ cimport cython
 cdef class State:
     cdef public Py_ssize_t live
     cdef public Py_ssize_t no_grad_blocks
+    cdef public object watcher
 
 cdef State STATE
 cdef object _array_type
@@ -15,6 +16,9 @@ cdef class Node:
     cdef object __weakref__
     cdef object _data
     cdef object _grad
+    cdef object _hooks
+    cdef object _op_hooks
+    cdef tuple _breaks
     cdef object _op
     cdef tuple _inputs
     cdef tuple _saved
@@ -32,6 +36,8 @@ cdef class Node:
 
     @cython.locals(node=Node, inputs=tuple)
     cdef object _owner(self, value)
+    cdef int _break(self, reason, tuple sources) except -1
+    cdef int _inherit(self, Node operand) except -1
     cpdef _release(self)
     cpdef _check_saved(self)
 
@@ -45,6 +51,10 @@ cdef long long _total_version(tuple saved) except -1
 
 @cython.locals(total="long long", node=Node)
 cdef long long _total_exchanges(tuple inputs) except -1
+
+
+@cython.locals(each=Node)
+cpdef broken(Node tensor, reason, tuple sources)
 
 
 cdef class GraphView:

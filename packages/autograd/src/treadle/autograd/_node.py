@@ -9,6 +9,7 @@ by the interpreter's trashcan, which the extension type opts into.
 """
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from treadle.autograd._location import Location, locate, position
 from treadle.autograd.errors import GraphFreedError, SavedValueError
@@ -17,17 +18,21 @@ from treadle.ndarray import NDArray
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Op, Tensor
 
-__all__ = ["STATE", "Node", "State", "live_tensor_count"]
+__all__ = ["STATE", "Node", "State", "broken", "live_tensor_count"]
+
+_MOST_BREAKS = 8
 
 _array_type = NDArray
 
 
 class State:
-    """Counters that every op call reads: living tensors, and ``no_grad`` blocks open in any thread."""
+    """What every op call reads: the count of living tensors, that of ``no_grad`` blocks open in any thread, and who
+    watches the calls (None, nobody)."""
 
     def __init__(self) -> None:
         self.live = 0
         self.no_grad_blocks = 0
+        self.watcher: Any = None
 
 
 STATE = State()
@@ -51,14 +56,17 @@ class Node:
 
     __slots__ = (
         "__weakref__",
+        "_breaks",
         "_counted",
         "_data",
         "_exchanges",
         "_exchanges_seen",
         "_grad",
+        "_hooks",
         "_inputs",
         "_name",
         "_op",
+        "_op_hooks",
         "_position",
         "_requires_grad",
         "_retain_grad",
@@ -76,6 +84,9 @@ class Node:
         self._counted = True
         self._data = data
         self._grad: Tensor | None = None
+        self._hooks: Any = None
+        self._op_hooks: Any = None
+        self._breaks: tuple[Any, ...] | None = None
         self._op: Op | None = None
         self._inputs: tuple[Tensor, ...] | None = None
         self._saved: tuple[Any, ...] | None = None
@@ -97,6 +108,23 @@ class Node:
         if saved:
             self._versions = _total_version(saved)
             self._exchanges_seen = _total_exchanges(inputs)
+
+    def _break(self, reason: str, sources: "tuple[Tensor, ...]") -> None:
+        """Note that a gradient would have flowed to the sources, but for the reason. Keeps none of them alive."""
+        noted = (reason, position(), tuple([ref(each) for each in sources]))
+        self._breaks = (noted,) if self._breaks is None else (*self._breaks, noted)
+
+    def _inherit(self, operand: "Tensor") -> None:
+        """Take over what was noted of an operand, a constant that was computed across a break."""
+        if self._breaks is None:
+            self._breaks = operand._breaks
+        elif self._breaks is not operand._breaks and len(self._breaks) < _MOST_BREAKS:
+            self._breaks = (*self._breaks, *(operand._breaks or ()))
+
+    @property
+    def breaks(self) -> tuple[Any, ...]:
+        """Where gradients stop short of this constant: (reason, position, weak references to what lies behind)."""
+        return self._breaks or ()
 
     def _owner(self, value: Any) -> Any:
         """The tensor, this one or an operand, whose value a saved array is; None for a constant."""
@@ -183,6 +211,15 @@ class Node:
     def location(self) -> Location | None:
         """The user's line that built this node; None for a leaf."""
         return locate(self._position)
+
+
+def broken(tensor: "Tensor", reason: str, sources: "tuple[Tensor, ...]") -> None:
+    """Note at a new constant what it was computed from though no gradient flows; see :func:`connection`."""
+    for each in sources:
+        if each._requires_grad:
+            tensor._break(reason, (each,))
+        elif each._breaks is not None:
+            tensor._inherit(each)
 
 
 def _total_version(saved: tuple[Any, ...]) -> int:

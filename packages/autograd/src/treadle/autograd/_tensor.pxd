@@ -2,7 +2,7 @@
 cimport cython
 
 from treadle.autograd._methods cimport Methods
-from treadle.autograd._node cimport STATE, State
+from treadle.autograd._node cimport STATE, State, broken
 
 cdef object _array_type, _differentiate, _nd
 cdef object _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
@@ -14,6 +14,10 @@ cdef class Op:
 
 @cython.locals(requires_grad=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor, tensor=Tensor)
 cpdef Tensor apply(op, tuple inputs)
+
+
+@cython.locals(tensor=Tensor)
+cpdef Tensor recorded(op, tuple inputs, data, tuple saved)
 
 
 @cython.locals(tensor=Tensor)

@@ -8,10 +8,11 @@ from typing import Any
 
 import treadle.ndarray as _nd
 from treadle.autograd import _op
+from treadle.autograd._handle import Handle
 from treadle.autograd._methods import Methods
-from treadle.autograd._node import STATE
+from treadle.autograd._node import STATE, broken
 from treadle.autograd.errors import GradientError, OpContractError
-from treadle.autograd.mode import is_grad_enabled
+from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["Op", "Tensor", "apply", "bind", "tensor"]
@@ -119,6 +120,17 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
     tensor._start(data)
     if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind == "f":
         tensor._record(op, inputs, saved)
+    elif not requires_grad:
+        for value in inputs:
+            node = value
+            if node._breaks is not None:
+                tensor._inherit(node)
+    elif data.dtype.kind != "f":
+        tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
+    elif not is_inference_mode_enabled():
+        tensor._break("computed under no_grad()", inputs)
+    if STATE.watcher is not None:
+        STATE.watcher.made(tensor, op, inputs)
     return tensor
 
 
@@ -126,6 +138,14 @@ def _kind(result: Any) -> str:
     if type(result) is tuple:
         return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
     return type(result).__name__
+
+
+def recorded(op: Op, inputs: "tuple[Tensor, ...]", data: NDArray, saved: tuple[Any, ...]) -> "Tensor":
+    """The result of an op whose value has been computed already."""
+    tensor = Tensor.__new__(Tensor)
+    tensor._start(data)
+    tensor._record(op, inputs, saved)
+    return tensor
 
 
 def constant(data: NDArray) -> "Tensor":
@@ -291,6 +311,44 @@ class Tensor(Methods):
         """
         _differentiate((self,), (grad,), None, retain_graph, create_graph)
 
+    def register_hook(self, hook: Any) -> Handle:
+        """Call ``hook(grad)`` with this tensor's whole gradient in every backward run, before anything uses it.
+
+        The hook looks at the gradient (and returns None) or returns another Tensor of its shape and dtype instead.
+        Hooks run in the order they were registered, and outside of any graph unless ``create_graph``. Returns a handle
+        whose ``remove()`` ends it. Raises GradientError if no gradient flows to this tensor.
+
+        >>> import treadle.autograd as ag
+        >>> x = ag.Tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [20.0, 40.0]
+        >>> handle.remove()
+        """
+        if not self._requires_grad:
+            raise GradientError("register_hook: no gradient flows to this tensor: it does not require grad")
+        if not callable(hook):
+            raise OpContractError(f"register_hook: {type(hook).__name__} is not callable")
+        if self._hooks is None:
+            self._hooks = {}
+        return Handle(self._hooks, hook)
+
+    def register_op_hook(self, hook: Any) -> Handle:
+        """Call ``hook(node, gradients, grad)`` after the backward rule of the op that made this tensor has run.
+
+        ``node`` is this tensor, ``gradients`` the rule's results, one for each of ``node.inputs`` (None where none is
+        wanted), and ``grad`` the gradient of this tensor. The hook returns None, or the gradients to take instead.
+        Raises GradientError for a leaf and for a tensor that requires no grad.
+        """
+        if self._op is None or not self._requires_grad:
+            raise GradientError("register_op_hook: no op with a backward rule made this tensor; use register_hook")
+        if not callable(hook):
+            raise OpContractError(f"register_op_hook: {type(hook).__name__} is not callable")
+        if self._op_hooks is None:
+            self._op_hooks = {}
+        return Handle(self._op_hooks, hook)
+
     def retain_grad(self) -> "Tensor":
         """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
         if not self._requires_grad:
@@ -305,7 +363,10 @@ class Tensor(Methods):
 
     def detach(self) -> "Tensor":
         """A tensor with the same memory and no graph."""
-        return constant(self._data)
+        twin = constant(self._data)
+        if self._requires_grad or self._breaks is not None:
+            broken(twin, "detach()", (self,))
+        return twin
 
     def __repr__(self) -> str:
         parts = [f"{self._data}", f"shape={self._data.shape}", f"dtype={self._data.dtype.name}"]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd._node import broken
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops.binary import (
@@ -94,9 +95,12 @@ def _data(name: str, index: int, value: Any) -> Any:
 def _without_gradient(name: str) -> Callable[..., Tensor]:
     """The tensor function for an array function that has no gradient: its result is a constant."""
     compute = getattr(nd, name)
+    reason = f"{name}() has no gradient"
 
     def function(*operands: Any, **options: Any) -> Tensor:
-        return constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
+        result = constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
+        broken(result, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
+        return result
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "treadle.autograd"

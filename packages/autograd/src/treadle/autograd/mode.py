@@ -8,7 +8,9 @@ from typing import ParamSpec, TypeVar
 
 from treadle.autograd._node import STATE
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
+]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,6 +19,7 @@ R = TypeVar("R")
 class _Mode(threading.local):
     def __init__(self) -> None:
         self.enabled = True
+        self.inference = 0  # the inference_mode blocks that the thread is in
         self.before: list[bool] = []  # the mode outside of each block that the thread is in
 
 
@@ -52,7 +55,7 @@ class set_grad_enabled:
         if not self._wanted:
             with _lock:
                 STATE.no_grad_blocks += 1  # while it is 0, an op call need not look at the thread's mode
-        _mode.enabled = self._wanted
+        _mode.enabled = self._wanted and not _mode.inference
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -85,6 +88,51 @@ class no_grad(set_grad_enabled):
 
     def __init__(self) -> None:
         super().__init__(False)
+
+
+class inference_mode(no_grad):
+    """Record no graph, whatever is asked for inside: :class:`enable_grad` has no effect in such a block.
+
+    Meant for serving, where a graph that somebody builds by mistake only costs memory. As a ``with`` block or a
+    decorator, in this thread only. ``inference_mode(False)`` does nothing, so that a flag may decide.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0], requires_grad=True)
+    >>> with ag.inference_mode(), ag.enable_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self._active = mode
+
+    def __enter__(self) -> None:
+        if self._active:
+            super().__enter__()
+            _mode.inference += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._active:
+            _mode.inference -= 1
+            super().__exit__(kind, error, traceback)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        active = self._active
+
+        @functools.wraps(function)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with inference_mode(active):
+                return function(*arguments, **keywords)
+
+        return wrapped
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in an :class:`inference_mode` block."""
+    return _mode.inference > 0
 
 
 class enable_grad(set_grad_enabled):
