@@ -17,6 +17,7 @@ from typing import Any
 import treadle.ndarray as _nd
 from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._tuples import TensorTuple, TupleGradient
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import enable_grad
 from treadle.ndarray import DeviceError, NDArray, ShapeError
@@ -232,9 +233,9 @@ class Run:
             operand = inputs[index]
             if self.create_graph:
                 if not isinstance(gradient, Tensor) or not _fits(gradient.data, operand):
-                    raise _misfit(node, index, operand, gradient, Tensor)
+                    _check_items(node, index, operand, gradient, Tensor)
             elif type(gradient) is not _array_type or not _fits(gradient, operand):
-                raise _misfit(node, index, operand, gradient, NDArray)
+                _check_items(node, index, operand, gradient, NDArray)
             if self.watcher is not None:
                 self.watcher.contribution(node, index, operand, gradient)
             before = grads[slot]
@@ -294,6 +295,12 @@ class Run:
 def _fits(gradient: NDArray, operand: Tensor) -> bool:
     value = operand._data
     return gradient.shape == value.shape and gradient.dtype is value.dtype and gradient.device is value.device
+
+
+def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:
+    """A tensor tuple's gradient is one for each of its items, or None; all else that comes here does not fit."""
+    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple):
+        raise _misfit(node, index, operand, gradient, kind)
 
 
 def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> OpContractError:

@@ -265,7 +265,10 @@ class GraphView:
     def _tensor(self, value: Any) -> Any:
         if type(value) is not _array_type:
             return value
-        owner = self._node._owner(value)
+        item: Any = getattr(self._node, "item_of", None)  # a tensor tuple's saved results are its items
+        owner = None if item is None else item(value)
+        if owner is None:
+            owner = self._node._owner(value)
         return self._constant(value) if owner is None else owner
 
 

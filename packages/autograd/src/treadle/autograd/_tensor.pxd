@@ -17,7 +17,7 @@ cpdef Tensor apply(op, tuple inputs)
 
 
 @cython.locals(tensor=Tensor)
-cpdef Tensor recorded(op, tuple inputs, data, tuple saved)
+cpdef Tensor recorded(op, tuple inputs, data, tuple saved, kind=*)
 
 
 @cython.locals(tensor=Tensor)

@@ -140,9 +140,9 @@ def _kind(result: Any) -> str:
     return type(result).__name__
 
 
-def recorded(op: Op, inputs: "tuple[Tensor, ...]", data: NDArray, saved: tuple[Any, ...]) -> "Tensor":
-    """The result of an op whose value has been computed already."""
-    tensor = Tensor.__new__(Tensor)
+def recorded(op: Op, inputs: "tuple[Tensor, ...]", data: NDArray, saved: tuple[Any, ...], kind: Any = None) -> "Tensor":
+    """The result of an op whose value has been computed already, of class Tensor or ``kind``."""
+    tensor: Tensor = Tensor.__new__(Tensor if kind is None else kind)
     tensor._start(data)
     tensor._record(op, inputs, saved)
     return tensor

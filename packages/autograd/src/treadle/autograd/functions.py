@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd import linalg
 from treadle.autograd._node import broken
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Tensor, constant
@@ -21,6 +22,17 @@ from treadle.autograd.ops.binary import (
     multiply,
     pow,
     subtract,
+)
+from treadle.autograd.ops.contractions import dot, einsum, outer, tensordot, vecdot
+from treadle.autograd.ops.convolution import (
+    avg_pool,
+    avg_pool_gradient,
+    conv,
+    conv_input_gradient,
+    conv_transpose,
+    conv_weight_gradient,
+    max_pool,
+    max_pool_gradient,
 )
 from treadle.autograd.ops.indexing import get_item, scatter_add, take, take_along_axis
 from treadle.autograd.ops.linalg import linear, matmul
@@ -41,7 +53,23 @@ from treadle.autograd.ops.manipulation import (
     to_device,
 )
 from treadle.autograd.ops.normalizing import log_softmax, logsumexp, softmax
+from treadle.autograd.ops.rearranging import (
+    diagonal,
+    diff,
+    kron,
+    pad,
+    repeat,
+    roll,
+    rot90,
+    split,
+    tile,
+    trace,
+    tril,
+    triu,
+    unstack,
+)
 from treadle.autograd.ops.reductions import cumprod, cumsum, max, mean, min, norm, prod, std, sum, var
+from treadle.autograd.ops.sorting import argsort, sort, topk
 from treadle.autograd.ops.ternary import clip, where
 from treadle.autograd.ops.trigonometric import (
     acos,
@@ -177,12 +205,15 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asin",
     "asinh",
     "astype",
     "atan",
     "atan2",
     "atanh",
+    "avg_pool",
+    "avg_pool_gradient",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -193,13 +224,21 @@ __all__ = [
     "ceil",
     "clip",
     "concat",
+    "conv",
+    "conv_input_gradient",
+    "conv_transpose",
+    "conv_weight_gradient",
     "copysign",
     "cos",
     "cosh",
     "cross_entropy",
     "cumprod",
     "cumsum",
+    "diagonal",
+    "diff",
     "divide",
+    "dot",
+    "einsum",
     "empty",
     "empty_like",
     "equal",
@@ -223,8 +262,10 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "kron",
     "less",
     "less_equal",
+    "linalg",
     "linear",
     "linspace",
     "log",
@@ -241,6 +282,8 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
+    "max_pool_gradient",
     "maximum",
     "mean",
     "min",
@@ -254,6 +297,8 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "outer",
+    "pad",
     "permute_dims",
     "positive",
     "pow",
@@ -261,7 +306,10 @@ __all__ = [
     "reciprocal",
     "relu",
     "remainder",
+    "repeat",
     "reshape",
+    "roll",
+    "rot90",
     "round",
     "scatter_add",
     "sigmoid",
@@ -271,6 +319,8 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "sort",
+    "split",
     "sqrt",
     "square",
     "squeeze",
@@ -283,9 +333,17 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
+    "tile",
     "to_device",
+    "topk",
+    "trace",
+    "tril",
+    "triu",
     "trunc",
+    "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",
