@@ -286,3 +286,47 @@ def test_several_results_share_one_node_and_leave_nothing() -> None:
     assert ag.live_tensor_count() == before
     with ag.no_grad():
         assert not ag.linalg.qr(_leaf(2, 2)).Q.requires_grad
+
+
+# --- setting ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("index", "values"),
+    [
+        (slice(1, None), (4,)),
+        ((0, slice(None, None, -2)), (2,)),
+        (..., ()),
+        ((np.array([0, 2]), np.array([1, 3])), (2,)),
+        (np.array([[True, False, True, False]] * 3), (6,)),
+        ((slice(None), [0, 0, 1]), (3, 3)),
+        (ag.Tensor([2, 0]), (1, 4)),
+    ],
+)
+def test_set_item(index: Any, values: Any) -> None:
+    x, v = _leaf(3, 4), _leaf(*values)
+    expected = x.numpy().copy()
+    key = index.numpy() if isinstance(index, ag.Tensor) else index
+    expected[key] = v.numpy()
+    np.testing.assert_array_equal(ag.set_item(x, index, v).numpy(), expected)
+    _infers(ag.ops.SetItem(index), x, v)
+    _check(lambda x, v: ag.set_item(x, index, v), x, v)
+
+
+def test_assignment_under_gradient_names_the_op_and_the_line() -> None:
+    x = _leaf(3)
+    y = ag.exp(x)
+    with pytest.raises(ag.GradientError, match=r"(?s)Exp\(\).*test_more_ops.py.*y = ag.exp\(x\).*set_item"):
+        y[0] = 1.0
+    with pytest.raises(ag.GradientError, match="leaf"):
+        x[0] = 1.0
+    with ag.no_grad():
+        y[0] = 1.0
+    with pytest.raises(ag.SavedValueError, match=r"Exp\(\)"):
+        y.sum().backward()
+
+
+def test_index_arrays_are_the_ops_own() -> None:
+    x, index = _leaf(3), np.array([0, 1])
+    y = x[index]
+    index[:] = 2
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1.0, 1.0, 0.0]

@@ -11,8 +11,9 @@ by the interpreter's trashcan, which the extension type opts into.
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from treadle.autograd._handle import Handle
 from treadle.autograd._location import Location, locate, position
-from treadle.autograd.errors import GraphFreedError, SavedValueError
+from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
 from treadle.ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -168,6 +169,51 @@ class Node:
     def _built_at(self) -> str:
         place = self.location
         return "" if place is None else f", built at {place}" + (f": {place.text}" if place.text else "")
+
+    def register_hook(self, hook: Any) -> Handle:
+        """Call ``hook(grad)`` with this tensor's whole gradient in every backward run, before anything uses it.
+
+        The hook looks at the gradient (and returns None) or returns another Tensor of its shape and dtype instead.
+        Hooks run in the order they were registered, and outside of any graph unless ``create_graph``. Returns a handle
+        whose ``remove()`` ends it. Raises GradientError if no gradient flows to this tensor.
+
+        >>> import treadle.autograd as ag
+        >>> x = ag.Tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [20.0, 40.0]
+        >>> handle.remove()
+        """
+        if not self._requires_grad:
+            raise GradientError("register_hook: no gradient flows to this tensor: it does not require grad")
+        if not callable(hook):
+            raise OpContractError(f"register_hook: {type(hook).__name__} is not callable")
+        if self._hooks is None:
+            self._hooks = {}
+        return Handle(self._hooks, hook)
+
+    def register_op_hook(self, hook: Any) -> Handle:
+        """Call ``hook(node, gradients, grad)`` after the backward rule of the op that made this tensor has run.
+
+        ``node`` is this tensor, ``gradients`` the rule's results, one for each of ``node.inputs`` (None where none is
+        wanted), and ``grad`` the gradient of this tensor. The hook returns None, or the gradients to take instead.
+        Raises GradientError for a leaf and for a tensor that requires no grad.
+        """
+        if self._op is None or not self._requires_grad:
+            raise GradientError("register_op_hook: no op with a backward rule made this tensor; use register_hook")
+        if not callable(hook):
+            raise OpContractError(f"register_op_hook: {type(hook).__name__} is not callable")
+        if self._op_hooks is None:
+            self._op_hooks = {}
+        return Handle(self._op_hooks, hook)
+
+    def retain_grad(self) -> Any:
+        """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
+        if not self._requires_grad:
+            raise GradientError("retain_grad: this tensor does not require grad")
+        self._retain_grad = True
+        return self
 
     @property
     def op(self) -> "Op | None":

@@ -8,7 +8,6 @@ from typing import Any
 
 import treadle.ndarray as _nd
 from treadle.autograd import _op
-from treadle.autograd._handle import Handle
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
 from treadle.autograd.errors import GradientError, OpContractError
@@ -311,51 +310,6 @@ class Tensor(Methods):
         """
         _differentiate((self,), (grad,), None, retain_graph, create_graph)
 
-    def register_hook(self, hook: Any) -> Handle:
-        """Call ``hook(grad)`` with this tensor's whole gradient in every backward run, before anything uses it.
-
-        The hook looks at the gradient (and returns None) or returns another Tensor of its shape and dtype instead.
-        Hooks run in the order they were registered, and outside of any graph unless ``create_graph``. Returns a handle
-        whose ``remove()`` ends it. Raises GradientError if no gradient flows to this tensor.
-
-        >>> import treadle.autograd as ag
-        >>> x = ag.Tensor([1.0, 2.0], requires_grad=True)
-        >>> handle = x.register_hook(lambda grad: grad * 10)
-        >>> (x * x).sum().backward()
-        >>> x.grad.tolist()
-        [20.0, 40.0]
-        >>> handle.remove()
-        """
-        if not self._requires_grad:
-            raise GradientError("register_hook: no gradient flows to this tensor: it does not require grad")
-        if not callable(hook):
-            raise OpContractError(f"register_hook: {type(hook).__name__} is not callable")
-        if self._hooks is None:
-            self._hooks = {}
-        return Handle(self._hooks, hook)
-
-    def register_op_hook(self, hook: Any) -> Handle:
-        """Call ``hook(node, gradients, grad)`` after the backward rule of the op that made this tensor has run.
-
-        ``node`` is this tensor, ``gradients`` the rule's results, one for each of ``node.inputs`` (None where none is
-        wanted), and ``grad`` the gradient of this tensor. The hook returns None, or the gradients to take instead.
-        Raises GradientError for a leaf and for a tensor that requires no grad.
-        """
-        if self._op is None or not self._requires_grad:
-            raise GradientError("register_op_hook: no op with a backward rule made this tensor; use register_hook")
-        if not callable(hook):
-            raise OpContractError(f"register_op_hook: {type(hook).__name__} is not callable")
-        if self._op_hooks is None:
-            self._op_hooks = {}
-        return Handle(self._op_hooks, hook)
-
-    def retain_grad(self) -> "Tensor":
-        """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
-        if not self._requires_grad:
-            raise GradientError("retain_grad: this tensor does not require grad")
-        self._retain_grad = True
-        return self
-
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Set ``requires_grad``; returns self."""
         self.requires_grad = requires_grad
@@ -409,9 +363,10 @@ class Tensor(Methods):
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write into a tensor that takes part in no graph. The version counter tells graphs that saved the values."""
         if is_grad_enabled() and (self._requires_grad or getattr(value, "requires_grad", False)):
+            what = "a leaf" if self._op is None else f"the result of {self._op}{self._built_at()},"
             raise GradientError(
-                "assignment into, or of, a tensor that requires grad is not recorded; use where or concat, or write "
-                "under no_grad()"
+                f"assignment into {what} of shape {self.shape} is not recorded: what was computed from it before would "
+                "change too; use set_item(x, index, value), which gives a new tensor, or write under no_grad()"
             )
         if isinstance(index, tuple):
             index = tuple([each.data if isinstance(each, Tensor) else each for each in index])

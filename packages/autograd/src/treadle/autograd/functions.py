@@ -34,7 +34,7 @@ from treadle.autograd.ops.convolution import (
     max_pool,
     max_pool_gradient,
 )
-from treadle.autograd.ops.indexing import get_item, scatter_add, take, take_along_axis
+from treadle.autograd.ops.indexing import get_item, scatter_add, set_item, take, take_along_axis
 from treadle.autograd.ops.linalg import linear, matmul
 from treadle.autograd.ops.losses import cross_entropy
 from treadle.autograd.ops.manipulation import (
@@ -312,6 +312,7 @@ __all__ = [
     "rot90",
     "round",
     "scatter_add",
+    "set_item",
     "sigmoid",
     "sign",
     "signbit",

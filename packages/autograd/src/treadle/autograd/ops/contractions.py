@@ -26,14 +26,14 @@ class Einsum(Op):
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         arrays = node.saved
-        terms, output = _explicit(self.subscripts, [each.ndim for each in arrays])
+        terms, output = explicit(self.subscripts, [each.ndim for each in arrays])
         return tuple(
             _gradient(xp, grad, arrays, terms, output, index) if node.needs_grad(index) else None
             for index in range(len(arrays))
         )
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        terms, output = _explicit(self.subscripts, [len(shape) for shape in shapes])
+        terms, output = explicit(self.subscripts, [len(shape) for shape in shapes])
         lengths: dict[str, int] = {}
         for term, shape in zip(terms, shapes, strict=True):
             for letter, length in zip(term, shape, strict=True):
@@ -44,7 +44,7 @@ class Einsum(Op):
         return tuple(lengths[letter] for letter in output), promote(*dtypes)
 
 
-def _explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
+def explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
     """The letters of each operand's axes and of the result's, with those of the ellipsis spelled out."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
