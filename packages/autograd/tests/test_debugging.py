@@ -174,6 +174,7 @@ def test_the_first_bad_op_is_found_after_the_fact() -> None:
     assert ag.first_nonfinite((x * 2.0).sum()) is None
 
 
+@pytest.mark.eager_only("values are looked at when they are computed, not when the op is called")
 def test_anomalies_are_caught_when_they_happen() -> None:
     x = _leaf(0.0, 4.0)
     with ag.detect_anomaly():
@@ -243,6 +244,7 @@ def test_breaks_keep_nothing_alive() -> None:
 
 
 # --- memory and health -----------------------------------------------------------------------------------------------
+@pytest.mark.eager_only("what was not computed holds no bytes")
 def test_memory_by_line() -> None:
     kept = []
     with ag.track_memory() as memory:

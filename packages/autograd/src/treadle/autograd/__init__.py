@@ -11,7 +11,7 @@
 (2, 1)
 """
 
-from treadle.autograd import _engine, _methods, _tensor, functional, functions, ops
+from treadle.autograd import _engine, _methods, _node, _tensor, functional, functions, laziness, ops
 from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
 from treadle.autograd._tensor import Op, Tensor, tensor
@@ -37,6 +37,8 @@ from treadle.autograd.mode import (
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_lazy,
+    lazy,
     no_grad,
     set_grad_enabled,
 )
@@ -47,12 +49,13 @@ __all__ = [
     "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError", "Op",
     "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "checkpoint", "enable_grad", "functional",
     "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
-    "is_inference_mode_enabled", "live_tensor_count", "no_grad", "numerical_gradient", "ops", "reaches",
-    "set_grad_enabled", "tensor",
+    "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad", "numerical_gradient", "ops",
+    "reaches", "set_grad_enabled", "tensor",
 ]  # fmt: skip
 __all__ += _function_names
 __all__ += _debugging_names
 
 _methods.bind(functions)
-_tensor.bind(functions, _engine.differentiate)
+_node.bind(laziness.realize)
+_tensor.bind(functions, _engine.differentiate, laziness.defer)
 _engine.bind(functions)

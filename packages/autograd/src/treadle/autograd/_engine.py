@@ -89,6 +89,7 @@ class Run:
                     "backward: this tensor requires no grad: it depends on no leaf with requires_grad=True, or was "
                     "computed under no_grad() or from detached or integer tensors"
                 )
+            root.data  # noqa: B018 - lazy mode may have put it off
             if root not in slots:
                 slots[root] = len(nodes)
                 nodes.append(root)
@@ -121,7 +122,7 @@ class Run:
     def _seed(self, root: Tensor, gradient: Any, slot: int) -> None:
         """Put the gradient that backward starts with at a root."""
         if gradient is None:
-            gradient = constant(_nd.ones_like(root._data))
+            gradient = constant(_nd.ones_like(root.data))
         elif not isinstance(gradient, Tensor):
             raise OpContractError(f"backward: the first gradient must be a Tensor, not {type(gradient).__name__}")
         elif gradient.shape != root.shape:

@@ -5,9 +5,11 @@ cimport cython
 cdef class State:
     cdef public Py_ssize_t live
     cdef public Py_ssize_t no_grad_blocks
+    cdef public Py_ssize_t lazy_blocks
     cdef public object watcher
 
 cdef State STATE
+cdef object _realize
 cdef object _array_type
 
 
@@ -19,10 +21,13 @@ cdef class Node:
     cdef object _hooks
     cdef object _op_hooks
     cdef tuple _breaks
+    cdef tuple _spec
+    cdef tuple _waiting
     cdef object _op
     cdef tuple _inputs
     cdef tuple _saved
     cdef long long _versions
+    cdef long long _first_version
     cdef long long _exchanges
     cdef long long _exchanges_seen
     cdef object _position
@@ -36,6 +41,10 @@ cdef class Node:
 
     @cython.locals(node=Node, inputs=tuple)
     cdef object _owner(self, value)
+    cdef object _value(self)
+    @cython.locals(each=Node)
+    cdef int _defer(self, op, tuple inputs, tuple spec, bint requires_grad) except -1
+    cpdef _arrive(self, data, tuple saved)
     cdef int _break(self, reason, tuple sources) except -1
     cdef int _inherit(self, Node operand) except -1
     cpdef _release(self)

@@ -33,7 +33,17 @@ class State:
     def __init__(self) -> None:
         self.live = 0
         self.no_grad_blocks = 0
+        self.lazy_blocks = 0
         self.watcher: Any = None
+
+
+_realize: Any = None
+
+
+def bind(realize: Any) -> None:
+    """Take the function that computes what lazy mode has put off."""
+    global _realize
+    _realize = realize
 
 
 STATE = State()
@@ -62,6 +72,7 @@ class Node:
         "_data",
         "_exchanges",
         "_exchanges_seen",
+        "_first_version",
         "_grad",
         "_hooks",
         "_inputs",
@@ -72,18 +83,20 @@ class Node:
         "_requires_grad",
         "_retain_grad",
         "_saved",
+        "_spec",
         "_versions",
+        "_waiting",
     )
 
     def __dealloc__(self) -> None:
         if self._counted:
             STATE.live -= 1
 
-    def _start(self, data: NDArray) -> None:
+    def _start(self, data: NDArray | None) -> None:
         """Give every field its first value: a constant without a graph."""
         STATE.live += 1
         self._counted = True
-        self._data = data
+        self._data: Any = data  # an NDArray; None while lazy mode puts it off
         self._grad: Tensor | None = None
         self._hooks: Any = None
         self._op_hooks: Any = None
@@ -94,6 +107,9 @@ class Node:
         self._exchanges = 0
         self._exchanges_seen = 0
         self._versions = 0
+        self._first_version = 0
+        self._spec: tuple[Any, ...] | None = None
+        self._waiting: tuple[Any, ...] | None = None
         self._position: Any = None
         self._name: str | None = None
         self._requires_grad = False
@@ -109,6 +125,52 @@ class Node:
         if saved:
             self._versions = _total_version(saved)
             self._exchanges_seen = _total_exchanges(inputs)
+
+    def _value(self) -> NDArray:
+        """The array, computed now if it has not been."""
+        if self._data is None:
+            _realize(self)
+        array: NDArray = self._data
+        return array
+
+    def _defer(self, op: "Op", inputs: "tuple[Tensor, ...]", spec: tuple[Any, ...], requires_grad: bool) -> None:
+        """Become the result of ``op``, to be computed later."""
+        self._spec = spec
+        known = [each._data for each in inputs]
+        versions = [0 if array is None else array.version for array in known]
+        self._waiting = (op, inputs, known, versions)
+        if requires_grad:
+            self._op = op
+            self._inputs = inputs
+            self._saved = ()
+            self._exchanges_seen = _total_exchanges(inputs)
+            self._requires_grad = True
+        self._position = position()
+
+    def _arrive(self, data: NDArray, saved: tuple[Any, ...]) -> None:
+        """Take the computed value."""
+        self._data = data
+        self._waiting = None
+        self._first_version = data.version
+        if self._requires_grad:
+            self._saved = saved
+            if saved:
+                self._versions = _total_version(saved)
+
+    @property
+    def waiting(self) -> tuple[Any, ...] | None:
+        """(op, operands, their arrays and these' versions) of what lazy mode has not computed yet; else None."""
+        return self._waiting
+
+    @property
+    def first_version(self) -> int:
+        """The version of the array when lazy mode computed it."""
+        return self._first_version
+
+    @property
+    def is_realized(self) -> bool:
+        """Whether the value has been computed; false only for what lazy mode has put off."""
+        return self._data is not None
 
     def _break(self, reason: str, sources: "tuple[Tensor, ...]") -> None:
         """Note that a gradient would have flowed to the sources, but for the reason. Keeps none of them alive."""
@@ -237,6 +299,7 @@ class Node:
         """What ``forward`` saved for ``backward``, unchanged since. Raises SavedValueError, GraphFreedError."""
         if self._op is None:
             return ()
+        self._value()
         self._check_saved()
         return self._saved or ()
 

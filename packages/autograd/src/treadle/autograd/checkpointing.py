@@ -72,7 +72,7 @@ class Checkpoint(Op):
         inputs = node.inputs
         arguments = [each if again else _leaf(each) for each in inputs[: self.count]]
         with enable_grad(), _random_state(self.state):
-            output = self.function(*arguments)
+            output = self.function(*arguments).realize()
         targets = [*arguments, *inputs[self.count :]]
         wanted = [each for each in targets if each.requires_grad]
         seed = grad if again else Tensor(grad)
@@ -126,7 +126,7 @@ def checkpoint(function: Callable[..., Tensor], *arguments: Any, preserve_random
 
     given = [arguments[index] for index in tensors]
     with _Made() as notes:
-        output = with_tensors(*given)
+        output = with_tensors(*given).realize()
     if not output.requires_grad:
         return output
     used = {id(each) for each in given}

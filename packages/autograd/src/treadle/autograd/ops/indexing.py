@@ -5,7 +5,8 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, axes_of, call, fit, promote
+from treadle.autograd.mode import is_lazy
+from treadle.autograd.ops._common import Shape, axes_of, call, fit
 from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["GetItem", "PutItem", "ScatterAdd", "SetItem", "Take", "TakeAlongAxis"]
@@ -21,7 +22,7 @@ def _plain(index: Any) -> Index:
 
 def _plain_item(item: Any) -> Any:
     if isinstance(item, Tensor):
-        return item.data
+        return item.data.copy() if is_lazy() else item.data
     if isinstance(item, list) or hasattr(item, "__array_interface__"):
         array = nd.asarray(item, copy=True)  # the index must be the same when backward uses it
         return array.astype("int64") if array.size == 0 and isinstance(item, list) else array
@@ -200,8 +201,7 @@ class ScatterAdd(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, indices, values = arrays
-        if x.dtype is not values.dtype:
-            raise DTypeError(f"{self}: x is of {x.dtype}, the values of {values.dtype}; convert one with astype")
+        self._check(x.dtype, indices.dtype, values.dtype)
         return xp.scatter_add(x, indices, values, axis=self.axis), (indices,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -212,7 +212,12 @@ class ScatterAdd(Op):
         return grad, None, fit(xp, xp.take(grad, indices, axis=self.axis), values.shape, values.dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], promote(dtypes[0])
+        self._check(*dtypes)
+        return shapes[0], dtypes[0]
+
+    def _check(self, x: DType, indices: DType, values: DType) -> None:
+        if x is not values:
+            raise DTypeError(f"{self}: x is of {x}, the values of {values}; convert one with astype")
 
 
 def get_item(x: Tensor, index: Any, /) -> Tensor:
