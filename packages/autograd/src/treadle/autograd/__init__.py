@@ -16,7 +16,7 @@ from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
 from treadle.autograd._tensor import Op, Tensor, tensor
 from treadle.autograd._tuples import TupleOp
-from treadle.autograd.checking import gradcheck, gradgradcheck, numerical_gradient
+from treadle.autograd.checking import check_rules, gradcheck, gradgradcheck, numerical_gradient
 from treadle.autograd.checkpointing import checkpoint
 from treadle.autograd.debugging import *  # noqa: F403
 from treadle.autograd.debugging import __all__ as _debugging_names
@@ -47,8 +47,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError", "Op",
-    "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "checkpoint", "enable_grad", "functional",
-    "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+    "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
+    "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
     "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad", "numerical_gradient", "ops",
     "reaches", "set_grad_enabled", "tensor",
 ]  # fmt: skip

@@ -108,7 +108,7 @@ class Node:
         self._exchanges_seen = 0
         self._versions = 0
         self._first_version = 0
-        self._spec: tuple[Any, ...] | None = None
+        self._spec: tuple[Any, ...] = ()
         self._waiting: tuple[Any, ...] | None = None
         self._position: Any = None
         self._name: str | None = None
