@@ -57,5 +57,5 @@ __all__ += _debugging_names
 
 _methods.bind(functions)
 _node.bind(laziness.realize)
-_tensor.bind(functions, _engine.differentiate, laziness.defer)
+_tensor.bind(functions, _engine.differentiate, laziness.intercept)
 _engine.bind(functions)

@@ -11,7 +11,7 @@ from treadle.autograd import _op
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
 from treadle.autograd.errors import GradientError, OpContractError
-from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled, is_lazy
+from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["Op", "Tensor", "apply", "bind", "tensor"]
@@ -105,9 +105,10 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
             requires_grad = True
         if node._data is None:
             pending = True
-    if STATE.lazy_blocks != 0 and is_lazy():
-        put_off: Tensor = _defer(op, inputs, requires_grad)
-        return put_off
+    if STATE.lazy_blocks != 0:
+        caught: Tensor | None = _defer(op, inputs, requires_grad)
+        if caught is not None:
+            return caught
     if pending:
         for value in inputs:
             node = value

@@ -7,7 +7,7 @@ of its own that picks one item of it. The gradient of the tuple is a tuple with 
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.autograd._node import broken
+from treadle.autograd._node import STATE, broken
 from treadle.autograd._tensor import Op, Tensor, constant, recorded
 from treadle.autograd.errors import OpContractError
 from treadle.autograd.mode import is_grad_enabled
@@ -82,6 +82,11 @@ class TupleOp(Op):
         for index, value in enumerate(inputs):
             if not isinstance(value, Tensor):
                 raise nd.DTypeError(f"{self}: operand {index} is of type {type(value).__name__}, not a Tensor")
+        if STATE.lazy_blocks:
+            from treadle.autograd.vectorizing import Batched, batched_call  # made of ops, as this is a base of
+
+            if any(isinstance(each, Batched) for each in inputs):
+                return batched_call(self, inputs)
         result: Any = self.forward(nd, *[each.data for each in inputs])
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], tuple):
             raise OpContractError(f"{self}: forward must return ((array, ...), saved)")

@@ -20,9 +20,10 @@ from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import GradientError
 from treadle.autograd.gradients import grad as _grad
 from treadle.autograd.mode import enable_grad
+from treadle.autograd.vectorizing import vmap
 from treadle.ndarray import DTypeError, ShapeError
 
-__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]

@@ -6,11 +6,20 @@ import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
 from treadle.autograd._tensor import Op, Tensor, apply, deferred
 from treadle.autograd.errors import OpContractError, SavedValueError
-from treadle.autograd.mode import is_grad_enabled, lazy
+from treadle.autograd.mode import is_grad_enabled, is_lazy, lazy
 from treadle.autograd.ops.manipulation import ToDevice
+from treadle.autograd.vectorizing import Batched, batched_call
 from treadle.ndarray import DeviceError, NDArray
 
-__all__ = ["defer", "realize"]
+__all__ = ["defer", "intercept", "realize"]
+
+
+def intercept(op: Op, inputs: tuple[Tensor, ...], requires_grad: bool) -> Tensor | None:
+    """What an op call becomes inside vmap or in lazy mode; None for a call as usual."""
+    if any(isinstance(each, Batched) for each in inputs):
+        result: Tensor = batched_call(op, inputs)
+        return result
+    return defer(op, inputs, requires_grad) if is_lazy() else None
 
 
 def defer(op: Op, inputs: tuple[Tensor, ...], requires_grad: bool) -> Tensor:

@@ -208,3 +208,17 @@ class lazy:
                 return function(*arguments, **keywords)
 
         return wrapped
+
+
+class intercepting:
+    """In a ``with`` block, op calls look whether an operand is one that :func:`vmap` made."""
+
+    def __enter__(self) -> None:
+        with _lock:
+            STATE.lazy_blocks += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with _lock:
+            STATE.lazy_blocks -= 1
