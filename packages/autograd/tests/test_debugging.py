@@ -1,5 +1,6 @@
 """The debugging tools: why, the stepper, anomalies, connections, memory by line, health of gradients."""
 
+import gc
 import subprocess
 import sys
 import time
@@ -235,6 +236,7 @@ def test_connections_without_a_record_say_so() -> None:
 
 
 def test_breaks_keep_nothing_alive() -> None:
+    gc.collect()
     before = ag.live_tensor_count()
     w = _leaf(1.0)
     cut = (w * 2.0).detach()

@@ -57,8 +57,8 @@ class Batched(Tensor):
         """The number of axes of one example."""
         return len(self.whole.shape) - 1
 
-    @property
-    def requires_grad(self) -> bool:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def requires_grad(self) -> bool:
         """Whether gradients flow to the whole batch."""
         return self.whole.requires_grad
 
