@@ -40,7 +40,7 @@ def test_topological_order_and_lookup() -> None:
 def test_table_shows_op_shape_dtype_and_the_users_line() -> None:
     loss, weights, _ = _network()
     lines = str(ag.Graph.of(loss, names=weights)).splitlines()
-    assert lines[0].split() == ["node", "inputs", "shape", "dtype", "grad", "built", "at"]
+    assert lines[0].split() == ["node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built", "at"]
     linear = next(line for line in lines if "Linear()" in line)
     assert "(5, 3)" in linear and "float32" in linear and "test_graph.py:" in linear
     assert 'hidden = ag.relu(ag.linear(x, weights["0.weight"], weights["0.bias"]))' in linear
@@ -119,3 +119,55 @@ def test_svg_escapes_names() -> None:
     x = ag.Tensor([1.0], requires_grad=True, name='a<b & "c"')
     root = ElementTree.fromstring(ag.Graph.of(x * 2).svg())
     assert any(each.text == 'a<b & "c"' for each in root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+def test_the_table_counts_bytes_and_operations_and_marks_the_way_to_parameters() -> None:
+    w = ag.Tensor([[1.0, 2.0]], requires_grad=True, name="w")
+    loss = (ag.tanh(ag.ones((3, 1)) @ w) + ag.exp(ag.ones(2))).sum()
+    graph = ag.Graph.of(loss)
+    costs = {node.label: (node.nbytes, node.flops) for node in graph}
+    assert costs["MatMul()"] == (24, 2 * 3 * 2) and costs["Tanh()"] == (24, 6) and costs["Sum()"] == (4, 6)
+    marked = [node.label for node in graph if graph.leads_to_parameter(node)]
+    assert marked == ["w", "MatMul()", "Tanh()", "Add()", "Sum()"]
+
+
+def test_the_tree_names_what_it_has_shown_and_stops_at_a_depth() -> None:
+    w = ag.Tensor([1.0], requires_grad=True, name="w")
+    y = ag.exp(w)
+    tree = ag.Graph.of((y * y + w).sum()).tree()
+    assert tree.splitlines()[0].startswith("%4 Sum()") and tree.count("...") == 2
+    assert ag.Graph.of((y * y + w).sum()).tree(depth=1).splitlines()[2].endswith("Multiply() (1,) ...")
+    deep = w
+    for _ in range(20_000):
+        deep = deep * 1.0
+    assert len(ag.Graph.of(deep).tree().splitlines()) == 20_001
+
+
+def test_dot_quotes_labels(tmp_path: Path) -> None:
+    w = ag.Tensor([1.0], requires_grad=True, name='a "b" \\ c')
+    text = ag.Graph.of(w * 2.0).dot(tmp_path / "graph.dot")
+    assert '\\"b\\"' in text and "n0 -> n1;" in text and (tmp_path / "graph.dot").read_text() == text
+
+
+def test_replace_computes_what_depends_on_the_op_and_shares_the_rest() -> None:
+    x = ag.Tensor([1.0, 4.0], requires_grad=True)
+    y, other = ag.exp(x), ag.tanh(x)
+    loss = (y * other).sum()
+    graph = ag.Graph.of(loss)
+    changed = graph.replace(y, ag.ops.Sqrt())
+    result = changed.nodes[changed.outputs[0]].tensor
+    assert result.item() == pytest.approx((ag.sqrt(x) * ag.tanh(x)).sum().item())
+    assert other in changed and y not in changed and y in graph
+    assert loss.op is graph[loss].tensor.op
+    with pytest.raises(ag.GradientError, match="leaf"):
+        graph.replace(x, ag.ops.Sqrt())
+    with pytest.raises(KeyError):
+        graph.replace(result, ag.ops.Sqrt())
+
+
+def test_replace_passes_ops_with_several_results() -> None:
+    x = ag.Tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    y = x * 1.0
+    q, r = ag.linalg.qr(y)
+    changed = ag.Graph.of((q @ r).sum()).replace(y, ag.ops.Multiply(right=2.0))
+    assert changed.nodes[-1].tensor.item() == pytest.approx(14.0)

@@ -65,7 +65,7 @@ def test_transposed_vector_operands() -> None:
     _check(ag.ops.MatMul(transpose_b=True), _leaf(3), _leaf(2, 3))
     with pytest.raises(nd.ShapeError, match=r"MatMul\(transpose_b=True\).*transpose"):
         ag.ops.MatMul(transpose_b=True)(_leaf(3), _leaf(3))
-    with pytest.raises(nd.ShapeError, match="matmul"):
+    with pytest.raises(nd.ShapeError, match=r"(?i)matmul"):
         _leaf(2, 3) @ _leaf(2, 3)
 
 
@@ -320,6 +320,7 @@ def test_cross_entropy_with_labels_of_other_integers(dtype: str) -> None:
     assert np.isfinite(ag.cross_entropy(x, ag.Tensor([3, 0, 1], dtype=dtype)).item())
 
 
+@pytest.mark.eager_only("class indices are looked at when the loss is computed")
 def test_cross_entropy_checks_its_operands() -> None:
     x = _leaf(5, 4)
     for use, error in (

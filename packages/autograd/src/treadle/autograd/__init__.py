@@ -11,28 +11,51 @@
 (2, 1)
 """
 
-from treadle.autograd import _engine, _methods, _tensor, functions, ops
+from treadle.autograd import _engine, _methods, _node, _tensor, functional, functions, laziness, ops
 from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
 from treadle.autograd._tensor import Op, Tensor, tensor
-from treadle.autograd.checking import gradcheck, gradgradcheck, numerical_gradient
-from treadle.autograd.errors import GradientCheckError, GradientError, GraphFreedError, OpContractError, SavedValueError
+from treadle.autograd._tuples import TupleOp
+from treadle.autograd.checking import check_rules, gradcheck, gradgradcheck, numerical_gradient
+from treadle.autograd.checkpointing import checkpoint
+from treadle.autograd.debugging import *  # noqa: F403
+from treadle.autograd.debugging import __all__ as _debugging_names
+from treadle.autograd.errors import (
+    GradientCheckError,
+    GradientError,
+    GraphFreedError,
+    NonFiniteError,
+    OpContractError,
+    SavedValueError,
+)
 from treadle.autograd.functions import *  # noqa: F403 - the tensor functions
 from treadle.autograd.functions import __all__ as _function_names
 from treadle.autograd.gradients import backward, grad
 from treadle.autograd.graph import Graph, reaches
-from treadle.autograd.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from treadle.autograd.mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    is_lazy,
+    lazy,
+    no_grad,
+    set_grad_enabled,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "Op", "OpContractError",
-    "SavedValueError", "Tensor", "backward", "enable_grad", "functions", "grad", "gradcheck", "gradgradcheck",
-    "is_grad_enabled", "live_tensor_count", "no_grad", "numerical_gradient", "ops", "reaches", "set_grad_enabled",
-    "tensor",
+    "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError", "Op",
+    "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
+    "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad", "numerical_gradient", "ops",
+    "reaches", "set_grad_enabled", "tensor",
 ]  # fmt: skip
 __all__ += _function_names
+__all__ += _debugging_names
 
 _methods.bind(functions)
-_tensor.bind(functions, _engine.differentiate)
+_node.bind(laziness.realize)
+_tensor.bind(functions, _engine.differentiate, laziness.intercept)
 _engine.bind(functions)

@@ -1,7 +1,7 @@
 # The types of _engine.py.
 cimport cython
 
-from treadle.autograd._node cimport GraphView, Node
+from treadle.autograd._node cimport STATE, GraphView, Node, State
 from treadle.autograd._tensor cimport Tensor, constant
 
 cdef object _array_type, _functions, _nd, _lock, _UNSHARED
@@ -11,6 +11,7 @@ cdef class Run:
     cdef bint retain_graph
     cdef bint create_graph
     cdef object xp
+    cdef object watcher
     cdef list nodes
     cdef list grads
     cdef list pending
@@ -36,6 +37,8 @@ cdef class Run:
 
     @cython.locals(operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)
     cdef int _propagate(self, Tensor node, grad, Py_ssize_t start) except -1
+    cdef tuple _op_hooked(self, Tensor node, tuple results, grad)
+    cdef object _hooked(self, Tensor node, grad)
     cdef int _accumulate(self, Tensor node, grad) except -1
     cdef Tensor _own(self, grad)
     cdef int _seed(self, Tensor root, gradient, Py_ssize_t slot) except -1

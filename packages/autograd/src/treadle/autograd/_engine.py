@@ -15,8 +15,9 @@ import threading
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._node import GraphView
+from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._tuples import TensorTuple, TupleGradient
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import enable_grad
 from treadle.ndarray import DeviceError, NDArray, ShapeError
@@ -59,6 +60,7 @@ class Run:
         retain_graph: bool,
         create_graph: bool,
     ) -> None:
+        self.watcher = STATE.watcher
         self.retain_graph = retain_graph
         self.create_graph = create_graph
         self.xp = _functions if create_graph else _nd
@@ -87,6 +89,7 @@ class Run:
                     "backward: this tensor requires no grad: it depends on no leaf with requires_grad=True, or was "
                     "computed under no_grad() or from detached or integer tensors"
                 )
+            root.data  # noqa: B018 - lazy mode may have put it off
             if root not in slots:
                 slots[root] = len(nodes)
                 nodes.append(root)
@@ -119,7 +122,7 @@ class Run:
     def _seed(self, root: Tensor, gradient: Any, slot: int) -> None:
         """Put the gradient that backward starts with at a root."""
         if gradient is None:
-            gradient = constant(_nd.ones_like(root._data))
+            gradient = constant(_nd.ones_like(root.data))
         elif not isinstance(gradient, Tensor):
             raise OpContractError(f"backward: the first gradient must be a Tensor, not {type(gradient).__name__}")
         elif gradient.shape != root.shape:
@@ -180,6 +183,8 @@ class Run:
             grad = grads[slot]
             nodes[slot] = None
             grads[slot] = None
+            if node._hooks is not None:
+                grad = self._hooked(node, grad)
             if self.found is not None and slot in self.target_slots:
                 for index in self.target_slots[slot]:
                     self.found[index] = self._own(grad)
@@ -191,6 +196,8 @@ class Run:
                 self._accumulate(node, grad)
             start = self.starts[slot]
             if self.needed is None or self.needed[slot]:
+                if self.watcher is not None:
+                    self.watcher.gradient(node, grad)
                 self._propagate(node, grad, start)
             for place in range(start, start + len(node._inputs)):
                 edge = self.edges[place]
@@ -216,6 +223,8 @@ class Run:
             raise OpContractError(
                 f"{op}: backward gave {len(results)} gradients for {len(inputs)} inputs{node._built_at()}"
             )
+        if node._op_hooks is not None:
+            results = self._op_hooked(node, results, grad)
         grads = self.grads
         for index in range(len(inputs)):
             slot = self.edges[start + index]
@@ -225,11 +234,43 @@ class Run:
             operand = inputs[index]
             if self.create_graph:
                 if not isinstance(gradient, Tensor) or not _fits(gradient.data, operand):
-                    raise _misfit(node, index, operand, gradient, Tensor)
+                    _check_items(node, index, operand, gradient, Tensor)
             elif type(gradient) is not _array_type or not _fits(gradient, operand):
-                raise _misfit(node, index, operand, gradient, NDArray)
+                _check_items(node, index, operand, gradient, NDArray)
+            if self.watcher is not None:
+                self.watcher.contribution(node, index, operand, gradient)
             before = grads[slot]
             grads[slot] = gradient if before is None else before + gradient
+
+    def _hooked(self, node: Tensor, grad: Any) -> Any:
+        """The whole gradient of a node as its hooks leave it."""
+        for hook in list(node._hooks.values()):
+            given = grad if self.create_graph else constant(grad)
+            result = hook(given)
+            if result is None:
+                continue
+            if not isinstance(result, Tensor) or not _fits(result.data, node):
+                expected = f"expected None or a Tensor of shape {node.shape}, dtype {node.dtype}"
+                found = f"shape {result.shape}, dtype {result.dtype}" if isinstance(result, Tensor) else type(result)
+                raise OpContractError(f"hook {hook!r} of {node._op or 'a leaf'}: {expected}, got {found}")
+            grad = result if self.create_graph else result.data
+        return grad
+
+    def _op_hooked(self, node: Tensor, results: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
+        """The gradients of a node's inputs as its op hooks leave them."""
+        for hook in list(node._op_hooks.values()):
+            plain = not self.create_graph
+            given = tuple([constant(each) if plain and type(each) is _array_type else each for each in results])
+            changed = hook(node, given, constant(grad) if plain else grad)
+            if changed is None:
+                continue
+            changed = changed if type(changed) is tuple else (changed,)
+            if len(changed) != len(results):
+                raise OpContractError(
+                    f"op hook {hook!r} of {node._op}: it gave {len(changed)} gradients for {len(results)} inputs"
+                )
+            results = tuple([each.data if plain and isinstance(each, Tensor) else each for each in changed])
+        return results
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
         """Add to ``.grad``."""
@@ -255,6 +296,12 @@ class Run:
 def _fits(gradient: NDArray, operand: Tensor) -> bool:
     value = operand._data
     return gradient.shape == value.shape and gradient.dtype is value.dtype and gradient.device is value.device
+
+
+def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:
+    """A tensor tuple's gradient is one for each of its items, or None; all else that comes here does not fit."""
+    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple):
+        raise _misfit(node, index, operand, gradient, kind)
 
 
 def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> OpContractError:

@@ -5,6 +5,7 @@ Compiled by Cython with the types of ``_methods.pxd``. The functions are bound b
 they are made of ops, which are made of tensors.
 """
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -33,64 +34,64 @@ class Methods(Node):
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the axes."""
-        return self._data.shape
+        return self._data.shape if self._data is not None else self._spec[0]
 
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return self._data.dtype
+        return self._data.dtype if self._data is not None else self._spec[1]
 
     @property
     def device(self) -> Device:
         """Where the values lie."""
-        return self._data.device
+        return self._data.device if self._data is not None else self._spec[2]
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._data.ndim
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._data.size
+        return self._data.size if self._data is not None else math.prod(self._spec[0])
 
     # --- values ---------------------------------------------------------------------------------------------------
     def numpy(self) -> Any:
         """The values as a NumPy array, without a copy on the cpu and numpy devices."""
-        return self._data.numpy()
+        return self._value().numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self._data.__array__(dtype, copy)
+        return self._value().__array__(dtype, copy)
 
     def item(self) -> bool | int | float:
         """The one element as a Python scalar."""
-        return self._data.item()
+        return self._value().item()
 
     def tolist(self) -> Any:
         """The values as nested lists."""
-        return self._data.tolist()
+        return self._value().tolist()
 
     def __float__(self) -> float:
-        return float(self._data)
+        return float(self._value())
 
     def __int__(self) -> int:
-        return int(self._data)
+        return int(self._value())
 
     def __index__(self) -> int:
-        return self._data.__index__()
+        return self._value().__index__()
 
     def __bool__(self) -> bool:
-        return bool(self._data)
+        return bool(self._value())
 
     def __len__(self) -> int:
-        return len(self._data)
+        return len(self._value())
 
     def __iter__(self) -> "Iterator[Tensor]":
-        return iter([self[index] for index in range(len(self._data))])
+        return iter([self[index] for index in range(len(self._value()))])
 
     def __format__(self, specification: str) -> str:
-        return format(self._data.item(), specification) if specification else str(self)
+        return format(self._value().item(), specification) if specification else str(self)
 
     # --- operators that are functions ------------------------------------------------------------------------------
     def __getitem__(self, index: Any) -> "Tensor":
@@ -121,7 +122,7 @@ class Methods(Node):
     @property
     def T(self) -> "Tensor":
         """The transpose of a matrix (2 axes)."""
-        if self._data.ndim != 2:
+        if self.ndim != 2:
             raise ShapeError(f"T: shape {self.shape} has not 2 axes; use mT or transpose")
         return _functions.matrix_transpose(self)
 
@@ -174,7 +175,7 @@ class Methods(Node):
         """The axes in a new order (as one tuple or as numbers); reversed without arguments."""
         if len(axes) == 1 and not isinstance(axes[0], int):
             axes = tuple(axes[0])
-        return _functions.permute_dims(self, axes or tuple(range(self._data.ndim))[::-1])
+        return _functions.permute_dims(self, axes or tuple(range(self.ndim))[::-1])
 
     def squeeze(self, axis: Any) -> "Tensor":
         """:func:`treadle.autograd.squeeze`."""
@@ -186,5 +187,5 @@ class Methods(Node):
 
     def to(self, device: Any = None, dtype: Any = None) -> "Tensor":
         """On another device, of another dtype; gradients flow back. Self if nothing changes."""
-        moved: Any = self if device is None or self._data.device == device else _functions.to_device(self, device)
+        moved: Any = self if device is None or self.device == device else _functions.to_device(self, device)
         return moved if dtype is None or moved.dtype == dtype else _functions.astype(moved, dtype)

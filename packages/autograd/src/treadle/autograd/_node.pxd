@@ -5,8 +5,11 @@ cimport cython
 cdef class State:
     cdef public Py_ssize_t live
     cdef public Py_ssize_t no_grad_blocks
+    cdef public Py_ssize_t lazy_blocks
+    cdef public object watcher
 
 cdef State STATE
+cdef object _realize
 cdef object _array_type
 
 
@@ -15,10 +18,16 @@ cdef class Node:
     cdef object __weakref__
     cdef object _data
     cdef object _grad
+    cdef object _hooks
+    cdef object _op_hooks
+    cdef tuple _breaks
+    cdef tuple _spec
+    cdef tuple _waiting
     cdef object _op
     cdef tuple _inputs
     cdef tuple _saved
     cdef long long _versions
+    cdef long long _first_version
     cdef long long _exchanges
     cdef long long _exchanges_seen
     cdef object _position
@@ -32,6 +41,12 @@ cdef class Node:
 
     @cython.locals(node=Node, inputs=tuple)
     cdef object _owner(self, value)
+    cpdef _value(self)
+    @cython.locals(each=Node)
+    cdef int _defer(self, op, tuple inputs, tuple spec, bint requires_grad) except -1
+    cpdef _arrive(self, data, tuple saved)
+    cdef int _break(self, reason, tuple sources) except -1
+    cdef int _inherit(self, Node operand) except -1
     cpdef _release(self)
     cpdef _check_saved(self)
 
@@ -45,6 +60,10 @@ cdef long long _total_version(tuple saved) except -1
 
 @cython.locals(total="long long", node=Node)
 cdef long long _total_exchanges(tuple inputs) except -1
+
+
+@cython.locals(each=Node)
+cpdef broken(Node tensor, reason, tuple sources)
 
 
 cdef class GraphView:

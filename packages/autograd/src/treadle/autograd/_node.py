@@ -9,25 +9,41 @@ by the interpreter's trashcan, which the extension type opts into.
 """
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
+from treadle.autograd._handle import Handle
 from treadle.autograd._location import Location, locate, position
-from treadle.autograd.errors import GraphFreedError, SavedValueError
+from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
 from treadle.ndarray import NDArray
 
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Op, Tensor
 
-__all__ = ["STATE", "Node", "State", "live_tensor_count"]
+__all__ = ["STATE", "Node", "State", "broken", "live_tensor_count"]
+
+_MOST_BREAKS = 8
 
 _array_type = NDArray
 
 
 class State:
-    """Counters that every op call reads: living tensors, and ``no_grad`` blocks open in any thread."""
+    """What every op call reads: the count of living tensors, that of ``no_grad`` blocks open in any thread, and who
+    watches the calls (None, nobody)."""
 
     def __init__(self) -> None:
         self.live = 0
         self.no_grad_blocks = 0
+        self.lazy_blocks = 0
+        self.watcher: Any = None
+
+
+_realize: Any = None
+
+
+def bind(realize: Any) -> None:
+    """Take the function that computes what lazy mode has put off."""
+    global _realize
+    _realize = realize
 
 
 STATE = State()
@@ -51,37 +67,49 @@ class Node:
 
     __slots__ = (
         "__weakref__",
+        "_breaks",
         "_counted",
         "_data",
         "_exchanges",
         "_exchanges_seen",
+        "_first_version",
         "_grad",
+        "_hooks",
         "_inputs",
         "_name",
         "_op",
+        "_op_hooks",
         "_position",
         "_requires_grad",
         "_retain_grad",
         "_saved",
+        "_spec",
         "_versions",
+        "_waiting",
     )
 
     def __dealloc__(self) -> None:
         if self._counted:
             STATE.live -= 1
 
-    def _start(self, data: NDArray) -> None:
+    def _start(self, data: NDArray | None) -> None:
         """Give every field its first value: a constant without a graph."""
         STATE.live += 1
         self._counted = True
-        self._data = data
+        self._data: Any = data  # an NDArray; None while lazy mode puts it off
         self._grad: Tensor | None = None
+        self._hooks: Any = None
+        self._op_hooks: Any = None
+        self._breaks: tuple[Any, ...] | None = None
         self._op: Op | None = None
         self._inputs: tuple[Tensor, ...] | None = None
         self._saved: tuple[Any, ...] | None = None
         self._exchanges = 0
         self._exchanges_seen = 0
         self._versions = 0
+        self._first_version = 0
+        self._spec: tuple[Any, ...] = ()
+        self._waiting: tuple[Any, ...] | None = None
         self._position: Any = None
         self._name: str | None = None
         self._requires_grad = False
@@ -97,6 +125,69 @@ class Node:
         if saved:
             self._versions = _total_version(saved)
             self._exchanges_seen = _total_exchanges(inputs)
+
+    def _value(self) -> NDArray:
+        """The array, computed now if it has not been."""
+        if self._data is None:
+            _realize(self)
+        array: NDArray = self._data
+        return array
+
+    def _defer(self, op: "Op", inputs: "tuple[Tensor, ...]", spec: tuple[Any, ...], requires_grad: bool) -> None:
+        """Become the result of ``op``, to be computed later."""
+        self._spec = spec
+        known = [each._data for each in inputs]
+        versions = [0 if array is None else array.version for array in known]
+        self._waiting = (op, inputs, known, versions)
+        if requires_grad:
+            self._op = op
+            self._inputs = inputs
+            self._saved = ()
+            self._exchanges_seen = _total_exchanges(inputs)
+            self._requires_grad = True
+        self._position = position()
+
+    def _arrive(self, data: NDArray, saved: tuple[Any, ...]) -> None:
+        """Take the computed value."""
+        self._data = data
+        self._waiting = None
+        self._first_version = data.version
+        if self._requires_grad:
+            self._saved = saved
+            if saved:
+                self._versions = _total_version(saved)
+
+    @property
+    def waiting(self) -> tuple[Any, ...] | None:
+        """(op, operands, their arrays and these' versions) of what lazy mode has not computed yet; else None."""
+        return self._waiting
+
+    @property
+    def first_version(self) -> int:
+        """The version of the array when lazy mode computed it."""
+        return self._first_version
+
+    @property
+    def is_realized(self) -> bool:
+        """Whether the value has been computed; false only for what lazy mode has put off."""
+        return self._data is not None
+
+    def _break(self, reason: str, sources: "tuple[Tensor, ...]") -> None:
+        """Note that a gradient would have flowed to the sources, but for the reason. Keeps none of them alive."""
+        noted = (reason, position(), tuple([ref(each) for each in sources]))
+        self._breaks = (noted,) if self._breaks is None else (*self._breaks, noted)
+
+    def _inherit(self, operand: "Tensor") -> None:
+        """Take over what was noted of an operand, a constant that was computed across a break."""
+        if self._breaks is None:
+            self._breaks = operand._breaks
+        elif self._breaks is not operand._breaks and len(self._breaks) < _MOST_BREAKS:
+            self._breaks = (*self._breaks, *(operand._breaks or ()))
+
+    @property
+    def breaks(self) -> tuple[Any, ...]:
+        """Where gradients stop short of this constant: (reason, position, weak references to what lies behind)."""
+        return self._breaks or ()
 
     def _owner(self, value: Any) -> Any:
         """The tensor, this one or an operand, whose value a saved array is; None for a constant."""
@@ -141,6 +232,51 @@ class Node:
         place = self.location
         return "" if place is None else f", built at {place}" + (f": {place.text}" if place.text else "")
 
+    def register_hook(self, hook: Any) -> Handle:
+        """Call ``hook(grad)`` with this tensor's whole gradient in every backward run, before anything uses it.
+
+        The hook looks at the gradient (and returns None) or returns another Tensor of its shape and dtype instead.
+        Hooks run in the order they were registered, and outside of any graph unless ``create_graph``. Returns a handle
+        whose ``remove()`` ends it. Raises GradientError if no gradient flows to this tensor.
+
+        >>> import treadle.autograd as ag
+        >>> x = ag.Tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [20.0, 40.0]
+        >>> handle.remove()
+        """
+        if not self._requires_grad:
+            raise GradientError("register_hook: no gradient flows to this tensor: it does not require grad")
+        if not callable(hook):
+            raise OpContractError(f"register_hook: {type(hook).__name__} is not callable")
+        if self._hooks is None:
+            self._hooks = {}
+        return Handle(self._hooks, hook)
+
+    def register_op_hook(self, hook: Any) -> Handle:
+        """Call ``hook(node, gradients, grad)`` after the backward rule of the op that made this tensor has run.
+
+        ``node`` is this tensor, ``gradients`` the rule's results, one for each of ``node.inputs`` (None where none is
+        wanted), and ``grad`` the gradient of this tensor. The hook returns None, or the gradients to take instead.
+        Raises GradientError for a leaf and for a tensor that requires no grad.
+        """
+        if self._op is None or not self._requires_grad:
+            raise GradientError("register_op_hook: no op with a backward rule made this tensor; use register_hook")
+        if not callable(hook):
+            raise OpContractError(f"register_op_hook: {type(hook).__name__} is not callable")
+        if self._op_hooks is None:
+            self._op_hooks = {}
+        return Handle(self._op_hooks, hook)
+
+    def retain_grad(self) -> Any:
+        """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
+        if not self._requires_grad:
+            raise GradientError("retain_grad: this tensor does not require grad")
+        self._retain_grad = True
+        return self
+
     @property
     def op(self) -> "Op | None":
         """The op object that made this tensor; None for a leaf. Read-only: a graph is rebuilt, never patched."""
@@ -163,6 +299,7 @@ class Node:
         """What ``forward`` saved for ``backward``, unchanged since. Raises SavedValueError, GraphFreedError."""
         if self._op is None:
             return ()
+        self._value()
         self._check_saved()
         return self._saved or ()
 
@@ -183,6 +320,15 @@ class Node:
     def location(self) -> Location | None:
         """The user's line that built this node; None for a leaf."""
         return locate(self._position)
+
+
+def broken(tensor: "Tensor", reason: str, sources: "tuple[Tensor, ...]") -> None:
+    """Note at a new constant what it was computed from though no gradient flows; see :func:`connection`."""
+    for each in sources:
+        if each._requires_grad:
+            tensor._break(reason, (each,))
+        elif each._breaks is not None:
+            tensor._inherit(each)
 
 
 def _total_version(saved: tuple[Any, ...]) -> int:
@@ -228,7 +374,10 @@ class GraphView:
     def _tensor(self, value: Any) -> Any:
         if type(value) is not _array_type:
             return value
-        owner = self._node._owner(value)
+        item: Any = getattr(self._node, "item_of", None)  # a tensor tuple's saved results are its items
+        owner = None if item is None else item(value)
+        if owner is None:
+            owner = self._node._owner(value)
         return self._constant(value) if owner is None else owner
 
 

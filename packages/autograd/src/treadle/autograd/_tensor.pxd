@@ -2,9 +2,9 @@
 cimport cython
 
 from treadle.autograd._methods cimport Methods
-from treadle.autograd._node cimport STATE, State
+from treadle.autograd._node cimport STATE, State, broken
 
-cdef object _array_type, _differentiate, _nd
+cdef object _array_type, _differentiate, _defer, _nd
 cdef object _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
 
 
@@ -12,8 +12,16 @@ cdef class Op:
     pass
 
 
-@cython.locals(requires_grad=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor, tensor=Tensor)
+@cython.locals(requires_grad=bint, pending=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor, tensor=Tensor)
 cpdef Tensor apply(op, tuple inputs)
+
+
+@cython.locals(tensor=Tensor)
+cpdef Tensor deferred(op, tuple inputs, tuple spec, bint requires_grad)
+
+
+@cython.locals(tensor=Tensor)
+cpdef Tensor recorded(op, tuple inputs, data, tuple saved, kind=*)
 
 
 @cython.locals(tensor=Tensor)

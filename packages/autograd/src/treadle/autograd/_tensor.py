@@ -9,15 +9,16 @@ from typing import Any
 import treadle.ndarray as _nd
 from treadle.autograd import _op
 from treadle.autograd._methods import Methods
-from treadle.autograd._node import STATE
+from treadle.autograd._node import STATE, broken
 from treadle.autograd.errors import GradientError, OpContractError
-from treadle.autograd.mode import is_grad_enabled
+from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["Op", "Tensor", "apply", "bind", "tensor"]
 
 _array_type = NDArray
 _differentiate: Any = None
+_defer: Any = None
 _ADD: Any = None
 _SUBTRACT: Any = None
 _MULTIPLY: Any = None
@@ -27,10 +28,11 @@ _MATMUL: Any = None
 _NEGATIVE: Any = None
 
 
-def bind(functions: Any, differentiate: Any) -> None:
-    """Take the functions that operators of tensors stand for, and the engine."""
-    global _differentiate, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
+def bind(functions: Any, differentiate: Any, defer: Any) -> None:
+    """Take the functions that operators of tensors stand for, the engine, and what lazy mode does with a call."""
+    global _differentiate, _defer, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
     _differentiate = differentiate
+    _defer = defer
     _ADD = functions.add
     _SUBTRACT = functions.subtract
     _MULTIPLY = functions.multiply
@@ -94,12 +96,23 @@ class Op:
 def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
     """``op(*inputs)``."""
     requires_grad = False
+    pending = False
     for value in inputs:
         if not isinstance(value, Tensor):
             return op.coerce(inputs)
         node = value
         if node._requires_grad:
             requires_grad = True
+        if node._data is None:
+            pending = True
+    if STATE.lazy_blocks != 0:
+        caught: Tensor | None = _defer(op, inputs, requires_grad)
+        if caught is not None:
+            return caught
+    if pending:
+        for value in inputs:
+            node = value
+            node._value()
     count = len(inputs)
     result: Any
     if count == 2:
@@ -119,6 +132,17 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
     tensor._start(data)
     if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind == "f":
         tensor._record(op, inputs, saved)
+    elif not requires_grad:
+        for value in inputs:
+            node = value
+            if node._breaks is not None:
+                tensor._inherit(node)
+    elif data.dtype.kind != "f":
+        tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
+    elif not is_inference_mode_enabled():
+        tensor._break("computed under no_grad()", inputs)
+    if STATE.watcher is not None:
+        STATE.watcher.made(tensor, op, inputs)
     return tensor
 
 
@@ -126,6 +150,22 @@ def _kind(result: Any) -> str:
     if type(result) is tuple:
         return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
     return type(result).__name__
+
+
+def deferred(op: Op, inputs: "tuple[Tensor, ...]", spec: tuple[Any, ...], requires_grad: bool) -> "Tensor":
+    """The result of an op that is not computed yet, of a known (shape, dtype, device)."""
+    tensor = Tensor.__new__(Tensor)
+    tensor._start(None)
+    tensor._defer(op, inputs, spec, requires_grad)
+    return tensor
+
+
+def recorded(op: Op, inputs: "tuple[Tensor, ...]", data: NDArray, saved: tuple[Any, ...], kind: Any = None) -> "Tensor":
+    """The result of an op whose value has been computed already, of class Tensor or ``kind``."""
+    tensor: Tensor = Tensor.__new__(Tensor if kind is None else kind)
+    tensor._start(data)
+    tensor._record(op, inputs, saved)
+    return tensor
 
 
 def constant(data: NDArray) -> "Tensor":
@@ -220,7 +260,7 @@ class Tensor(Methods):
     @property
     def data(self) -> NDArray:
         """The values. Only a leaf's array can be exchanged; writing into the array is seen by graphs that saved it."""
-        return self._data
+        return self._value()
 
     @data.setter
     def data(self, value: NDArray) -> None:
@@ -264,8 +304,8 @@ class Tensor(Methods):
     def requires_grad(self, value: bool) -> None:
         if self._op is not None:
             raise GradientError(f"requires_grad of the result of {self._op} cannot be set; use detach()")
-        if value and self._data.dtype.kind != "f":
-            name = self._data.dtype.name
+        if value and self.dtype.kind != "f":
+            name = self.dtype.name
             raise DTypeError(f"only floating tensors can require grad, not {name}; convert with astype")
         self._requires_grad = value
 
@@ -291,26 +331,28 @@ class Tensor(Methods):
         """
         _differentiate((self,), (grad,), None, retain_graph, create_graph)
 
-    def retain_grad(self) -> "Tensor":
-        """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
-        if not self._requires_grad:
-            raise GradientError("retain_grad: this tensor does not require grad")
-        self._retain_grad = True
-        return self
-
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Set ``requires_grad``; returns self."""
         self.requires_grad = requires_grad
         return self
 
+    def realize(self) -> "Tensor":
+        """Compute the value now if lazy mode has put it off. Returns self."""
+        self._value()
+        return self
+
     def detach(self) -> "Tensor":
         """A tensor with the same memory and no graph."""
-        return constant(self._data)
+        twin = constant(self._value())
+        if self._requires_grad or self._breaks is not None:
+            broken(twin, "detach()", (self,))
+        return twin
 
     def __repr__(self) -> str:
-        parts = [f"{self._data}", f"shape={self._data.shape}", f"dtype={self._data.dtype.name}"]
-        if self._data.device != "cpu":
-            parts.append(f"device={self._data.device}")
+        shown = "not computed yet" if self._data is None else f"{self._data}"
+        parts = [shown, f"shape={self.shape}", f"dtype={self.dtype.name}"]
+        if self.device != "cpu":
+            parts.append(f"device={self.device}")
         if self._name is not None:
             parts.append(f"name={self._name!r}")
         if self._op is not None:
@@ -324,7 +366,7 @@ class Tensor(Methods):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         if self._op is not None:
             raise GradientError(f"the result of {self._op} cannot be copied with its graph; copy its detach()")
-        twin = constant(self._data.copy()) if type(self) is Tensor else self._twin(memo)
+        twin = constant(self._value().copy()) if type(self) is Tensor else self._twin(memo)
         twin.name = self._name
         twin.requires_grad = self._requires_grad
         if self._grad is not None:
@@ -340,7 +382,7 @@ class Tensor(Methods):
         import copy
 
         twin: Any = type(self).__new__(type(self))
-        Tensor.__init__(twin, self._data.copy())
+        Tensor.__init__(twin, self._value().copy())
         if hasattr(self, "__dict__"):
             twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
@@ -348,15 +390,16 @@ class Tensor(Methods):
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write into a tensor that takes part in no graph. The version counter tells graphs that saved the values."""
         if is_grad_enabled() and (self._requires_grad or getattr(value, "requires_grad", False)):
+            what = "a leaf" if self._op is None else f"the result of {self._op}{self._built_at()},"
             raise GradientError(
-                "assignment into, or of, a tensor that requires grad is not recorded; use where or concat, or write "
-                "under no_grad()"
+                f"assignment into {what} of shape {self.shape} is not recorded: what was computed from it before would "
+                "change too; use set_item(x, index, value), which gives a new tensor, or write under no_grad()"
             )
         if isinstance(index, tuple):
             index = tuple([each.data if isinstance(each, Tensor) else each for each in index])
         elif isinstance(index, Tensor):
             index = index.data
-        self._data[index] = value.data if isinstance(value, Tensor) else value
+        self._value()[index] = value.data if isinstance(value, Tensor) else value
 
     # --- operators ------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> "Tensor":
@@ -399,31 +442,31 @@ class Tensor(Methods):
         return apply(_NEGATIVE, (self,))
 
     def __invert__(self) -> "Tensor":
-        return constant(~self._data)
+        return constant(~self._value())
 
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: Any) -> Any:
         value = _other("equal", other)
-        return NotImplemented if value is None else constant(self._data == value)
+        return NotImplemented if value is None else constant(self._value() == value)
 
     def __ne__(self, other: Any) -> Any:
         value = _other("not_equal", other)
-        return NotImplemented if value is None else constant(self._data != value)
+        return NotImplemented if value is None else constant(self._value() != value)
 
     def __lt__(self, other: Any) -> Any:
         value = _other("less", other)
-        return NotImplemented if value is None else constant(self._data < value)
+        return NotImplemented if value is None else constant(self._value() < value)
 
     def __le__(self, other: Any) -> Any:
         value = _other("less_equal", other)
-        return NotImplemented if value is None else constant(self._data <= value)
+        return NotImplemented if value is None else constant(self._value() <= value)
 
     def __gt__(self, other: Any) -> Any:
         value = _other("greater", other)
-        return NotImplemented if value is None else constant(self._data > value)
+        return NotImplemented if value is None else constant(self._value() > value)
 
     def __ge__(self, other: Any) -> Any:
         value = _other("greater_equal", other)
-        return NotImplemented if value is None else constant(self._data >= value)
+        return NotImplemented if value is None else constant(self._value() >= value)

@@ -2,7 +2,9 @@
 
 from treadle.ndarray.errors import TreadleError
 
-__all__ = ["GradientCheckError", "GradientError", "GraphFreedError", "OpContractError", "SavedValueError"]
+__all__ = [
+    "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OpContractError", "SavedValueError",
+]  # fmt: skip
 
 
 class GradientError(TreadleError, RuntimeError):
@@ -23,3 +25,11 @@ class OpContractError(TreadleError, TypeError):
 
 class GradientCheckError(TreadleError, AssertionError):
     """A gradient that differs from the numerical one."""
+
+
+class NonFiniteError(TreadleError, ArithmeticError):
+    """A NaN or an infinity where there was none before; ``finding`` is the :class:`Finding` that tells more."""
+
+    def __init__(self, message: str, finding: object = None) -> None:
+        super().__init__(message)
+        self.finding = finding

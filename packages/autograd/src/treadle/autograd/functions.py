@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd import linalg
+from treadle.autograd._node import broken
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops.binary import (
@@ -21,7 +23,18 @@ from treadle.autograd.ops.binary import (
     pow,
     subtract,
 )
-from treadle.autograd.ops.indexing import get_item, scatter_add, take, take_along_axis
+from treadle.autograd.ops.contractions import dot, einsum, outer, tensordot, vecdot
+from treadle.autograd.ops.convolution import (
+    avg_pool,
+    avg_pool_gradient,
+    conv,
+    conv_input_gradient,
+    conv_transpose,
+    conv_weight_gradient,
+    max_pool,
+    max_pool_gradient,
+)
+from treadle.autograd.ops.indexing import get_item, scatter_add, set_item, take, take_along_axis
 from treadle.autograd.ops.linalg import linear, matmul
 from treadle.autograd.ops.losses import cross_entropy
 from treadle.autograd.ops.manipulation import (
@@ -40,7 +53,23 @@ from treadle.autograd.ops.manipulation import (
     to_device,
 )
 from treadle.autograd.ops.normalizing import log_softmax, logsumexp, softmax
+from treadle.autograd.ops.rearranging import (
+    diagonal,
+    diff,
+    kron,
+    pad,
+    repeat,
+    roll,
+    rot90,
+    split,
+    tile,
+    trace,
+    tril,
+    triu,
+    unstack,
+)
 from treadle.autograd.ops.reductions import cumprod, cumsum, max, mean, min, norm, prod, std, sum, var
+from treadle.autograd.ops.sorting import argsort, sort, topk
 from treadle.autograd.ops.ternary import clip, where
 from treadle.autograd.ops.trigonometric import (
     acos,
@@ -94,9 +123,12 @@ def _data(name: str, index: int, value: Any) -> Any:
 def _without_gradient(name: str) -> Callable[..., Tensor]:
     """The tensor function for an array function that has no gradient: its result is a constant."""
     compute = getattr(nd, name)
+    reason = f"{name}() has no gradient"
 
     def function(*operands: Any, **options: Any) -> Tensor:
-        return constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
+        result = constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
+        broken(result, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
+        return result
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "treadle.autograd"
@@ -173,12 +205,15 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asin",
     "asinh",
     "astype",
     "atan",
     "atan2",
     "atanh",
+    "avg_pool",
+    "avg_pool_gradient",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -189,13 +224,21 @@ __all__ = [
     "ceil",
     "clip",
     "concat",
+    "conv",
+    "conv_input_gradient",
+    "conv_transpose",
+    "conv_weight_gradient",
     "copysign",
     "cos",
     "cosh",
     "cross_entropy",
     "cumprod",
     "cumsum",
+    "diagonal",
+    "diff",
     "divide",
+    "dot",
+    "einsum",
     "empty",
     "empty_like",
     "equal",
@@ -219,8 +262,10 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "kron",
     "less",
     "less_equal",
+    "linalg",
     "linear",
     "linspace",
     "log",
@@ -237,6 +282,8 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
+    "max_pool_gradient",
     "maximum",
     "mean",
     "min",
@@ -250,6 +297,8 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "outer",
+    "pad",
     "permute_dims",
     "positive",
     "pow",
@@ -257,9 +306,13 @@ __all__ = [
     "reciprocal",
     "relu",
     "remainder",
+    "repeat",
     "reshape",
+    "roll",
+    "rot90",
     "round",
     "scatter_add",
+    "set_item",
     "sigmoid",
     "sign",
     "signbit",
@@ -267,6 +320,8 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "sort",
+    "split",
     "sqrt",
     "square",
     "squeeze",
@@ -279,9 +334,17 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
+    "tile",
     "to_device",
+    "topk",
+    "trace",
+    "tril",
+    "triu",
     "trunc",
+    "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",

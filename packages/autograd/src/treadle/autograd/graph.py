@@ -1,12 +1,17 @@
 """The graph behind a tensor, to be looked at: as a table and as a picture."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from treadle.autograd._location import Location
-from treadle.autograd._tensor import Tensor
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._tuples import TupleItem
+from treadle.autograd.cost import flops_of
 from treadle.autograd.drawing import Box, draw
+from treadle.autograd.errors import GradientError
 
 __all__ = ["Graph", "GraphNode", "reaches"]
 
@@ -31,6 +36,18 @@ class GraphNode:
         return self.name or (self.kind if self.tensor.is_leaf else repr(self.tensor.op))
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the value."""
+        tensor = self.tensor
+        return math.prod(tensor.shape) * tensor.dtype.itemsize
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the op's forward call; see :mod:`treadle.autograd.cost`."""
+        op = self.tensor.op
+        return 0 if op is None else flops_of(op, tuple(each.shape for each in self.tensor.inputs), self.tensor.shape)
+
+    @property
     def location(self) -> Location | None:
         """The user's line that built the node."""
         return self.tensor.location
@@ -53,6 +70,17 @@ class Graph:
         self.nodes = nodes
         self.outputs = outputs
         self._numbers = {id(node.tensor): node.number for node in nodes}
+        self._trainable: set[int] | None = None
+
+    def leads_to_parameter(self, node: GraphNode) -> bool:
+        """Whether the node lies on a path from an output to a parameter: a leaf that requires grad."""
+        if self._trainable is None:
+            found: set[int] = set()
+            for each in self.nodes:
+                if each.kind == "parameter" or any(number in found for number in each.inputs):
+                    found.add(each.number)
+            self._trainable = found
+        return node.number in self._trainable and node.tensor.requires_grad
 
     @classmethod
     def of(cls, *outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> "Graph":
@@ -85,17 +113,107 @@ class Graph:
         return self.nodes[number]
 
     def table(self) -> str:
-        """A line a node: number, op, operands, shape, dtype, whether a gradient flows, the user's line."""
-        rows = [("", "node", "inputs", "shape", "dtype", "grad", "built at")]
+        """A line a node: number, op, operands, shape, dtype, bytes, FLOPs, whether a gradient is of use, the line."""
+        rows = [("", "node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built at")]
         for node in self.nodes:
             tensor, place = node.tensor, node.location
             where = "" if place is None else f"{Path(place.file).name}:{place.line}  {place.text}".rstrip()
             inputs = " ".join(f"%{number}" for number in node.inputs)
-            flows = "yes" if tensor.requires_grad else ""
-            rows.append((f"%{node.number}", node.label, inputs, str(tensor.shape), tensor.dtype.name, flows, where))
+            flops = f"{node.flops:,}" if tensor.op is not None else ""
+            flows = "yes" if self.leads_to_parameter(node) else ""
+            rows.append((
+                f"%{node.number}", node.label, inputs, str(tensor.shape), tensor.dtype.name, f"{node.nbytes:,}", flops,
+                flows, where,
+            ))  # fmt: skip
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        right = (5, 6)
+        lines = [
+            "  ".join(
+                cell.rjust(width) if column in right else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
         return "\n".join([lines[0], "-" * max(len(line) for line in lines), *lines[1:]])
+
+    def tree(self, depth: int | None = None) -> str:
+        """The graph as a tree, from the outputs to the leaves, indented where an op has several operands.
+
+        What was shown above is named by its number only; ``depth`` cuts below so many branchings.
+
+        >>> import treadle.autograd as ag
+        >>> w = ag.Tensor([1.0, 2.0], requires_grad=True, name="w")
+        >>> print(ag.Graph.of((w * w).sum()).tree())
+        %2 Sum() ()
+        %1 Multiply() (2,)
+        ├─ %0 w (2,)
+        └─ %0 ...
+        """
+        lines: list[str] = []
+        shown: set[int] = set()
+        stack = [(number, "", "", 0) for number in reversed(self.outputs)]
+        while stack:
+            number, lead, follow, level = stack.pop()
+            node = self.nodes[number]
+            if number in shown:
+                lines.append(f"{lead}%{number} ...")
+                continue
+            shown.add(number)
+            lines.append(f"{lead}%{number} {node.label} {node.tensor.shape}")
+            if depth is not None and level >= depth:
+                if node.inputs:
+                    lines[-1] += " ..."
+                continue
+            if len(node.inputs) == 1:
+                stack.append((node.inputs[0], follow, follow, level))
+                continue
+            last = len(node.inputs) - 1
+            for at in range(last, -1, -1):
+                branch, further = ("└─ ", "   ") if at == last else ("├─ ", "│  ")
+                stack.append((node.inputs[at], follow + branch, follow + further, level + 1))
+        return "\n".join(lines)
+
+    def dot(self, path: str | Path | None = None) -> str:
+        """The graph in the DOT language of Graphviz; written to ``path`` if given."""
+        lines = ["digraph {", '  node [fontname="Helvetica" fontsize=11];']
+        shapes = {"parameter": "box style=rounded", "constant": "box style=dashed", "op": "box"}
+        for node in self.nodes:
+            text = f"{node.label}\n{node.tensor.shape} {node.tensor.dtype.name}"
+            quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            lines.append(f'  n{node.number} [label="{quoted}" shape={shapes[node.kind]}];')
+            lines += [f"  n{number} -> n{node.number};" for number in node.inputs]
+        text = "\n".join([*lines, "}"]) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def replace(self, tensor: Tensor, op: Op) -> "Graph":
+        """A new graph in which ``op`` takes the place of the op that made ``tensor``.
+
+        What depends on it is computed anew, by the same ops on the same leaves; the rest is shared. This graph stays as
+        it is. Raises GradientError for a leaf, KeyError for a tensor of another graph.
+
+        >>> import treadle.autograd as ag
+        >>> x = ag.Tensor([1.0, 4.0], requires_grad=True)
+        >>> y = ag.exp(x)
+        >>> graph = ag.Graph.of(y.sum()).replace(y, ag.ops.Sqrt())
+        >>> graph.nodes[-1].tensor.item()
+        3.0
+        """
+        chosen = self[tensor]
+        if tensor.op is None:
+            raise GradientError("Graph.replace: a leaf has no op; exchange its data instead")
+        made: dict[int, Any] = {}  # a tensor, or a tuple of them for an op with several results
+        for node in self.nodes:
+            if node is not chosen and not any(number in made for number in node.inputs):
+                continue
+            maker: Any = op if node is chosen else node.tensor.op
+            if isinstance(maker, TupleItem):
+                made[node.number] = made[node.inputs[0]][maker.index]
+            else:
+                made[node.number] = maker(*[made.get(number, self.nodes[number].tensor) for number in node.inputs])
+        names = {node.name: made.get(node.number, node.tensor) for node in self.nodes if node.name}
+        return Graph.of(*[made.get(each, self.nodes[each].tensor) for each in self.outputs], names=names)
 
     def __str__(self) -> str:
         return self.table()

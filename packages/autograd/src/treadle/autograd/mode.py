@@ -1,6 +1,7 @@
 """Whether ops record a graph: a mode of the thread, changed by context managers that always restore it."""
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -8,15 +9,24 @@ from typing import ParamSpec, TypeVar
 
 from treadle.autograd._node import STATE
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "no_grad",
+    "set_grad_enabled",
+]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_LAZY = os.environ.get("TREADLE_LAZY", "0") not in ("", "0")
+STATE.lazy_blocks = int(_LAZY)
+
+
 class _Mode(threading.local):
     def __init__(self) -> None:
         self.enabled = True
+        self.inference = 0  # the inference_mode blocks that the thread is in
+        self.lazy = _LAZY
         self.before: list[bool] = []  # the mode outside of each block that the thread is in
 
 
@@ -52,7 +62,7 @@ class set_grad_enabled:
         if not self._wanted:
             with _lock:
                 STATE.no_grad_blocks += 1  # while it is 0, an op call need not look at the thread's mode
-        _mode.enabled = self._wanted
+        _mode.enabled = self._wanted and not _mode.inference
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -87,6 +97,51 @@ class no_grad(set_grad_enabled):
         super().__init__(False)
 
 
+class inference_mode(no_grad):
+    """Record no graph, whatever is asked for inside: :class:`enable_grad` has no effect in such a block.
+
+    Meant for serving, where a graph that somebody builds by mistake only costs memory. As a ``with`` block or a
+    decorator, in this thread only. ``inference_mode(False)`` does nothing, so that a flag may decide.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0], requires_grad=True)
+    >>> with ag.inference_mode(), ag.enable_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self._active = mode
+
+    def __enter__(self) -> None:
+        if self._active:
+            super().__enter__()
+            _mode.inference += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._active:
+            _mode.inference -= 1
+            super().__exit__(kind, error, traceback)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        active = self._active
+
+        @functools.wraps(function)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with inference_mode(active):
+                return function(*arguments, **keywords)
+
+        return wrapped
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in an :class:`inference_mode` block."""
+    return _mode.inference > 0
+
+
 class enable_grad(set_grad_enabled):
     """Record a graph again, inside a :class:`no_grad` block.
 
@@ -99,3 +154,71 @@ class enable_grad(set_grad_enabled):
 
     def __init__(self) -> None:
         super().__init__(True)
+
+
+def is_lazy() -> bool:
+    """Whether ops of this thread are put off until their values are asked for."""
+    return _mode.lazy
+
+
+class lazy:
+    """Put ops off inside a ``with`` block or a decorated function: a node has shape and dtype, and no value yet.
+
+    A value is computed when something asks for it (``.data``, ``.item()``, printing, ``backward()``, ``realize()``),
+    together with all that it needs, each node once; what nobody asks for is never computed. Errors of shape, dtype and
+    device are raised when the node is built. Gradients are those of the eager mode.
+
+    Operands are those of the time of the call; one that was overwritten in place before the op is computed raises
+    SavedValueError. An op without ``infer``, a comparison and
+    an op with several results are computed at once. ``lazy(False)`` is eager again; the environment variable
+    ``TREADLE_LAZY=1`` makes lazy the default. In this thread only.
+
+    >>> import treadle.autograd as ag
+    >>> with ag.lazy():
+    ...     y = ag.exp(ag.Tensor([0.0])) + 1.0
+    >>> y.is_realized, y.shape
+    (False, (1,))
+    >>> y.item(), y.is_realized
+    (2.0, True)
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        self._wanted = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_mode.lazy)
+        with _lock:
+            STATE.lazy_blocks += 1  # while it is 0, an op call need not look at the thread's mode
+        _mode.lazy = self._wanted
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _mode.lazy = self._before.pop()
+        with _lock:
+            STATE.lazy_blocks -= 1
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        wanted = self._wanted
+
+        @functools.wraps(function)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with lazy(wanted):
+                return function(*arguments, **keywords)
+
+        return wrapped
+
+
+class intercepting:
+    """In a ``with`` block, op calls look whether an operand is one that :func:`vmap` made."""
+
+    def __enter__(self) -> None:
+        with _lock:
+            STATE.lazy_blocks += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with _lock:
+            STATE.lazy_blocks -= 1

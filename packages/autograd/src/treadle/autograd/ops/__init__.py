@@ -8,12 +8,17 @@
 # ruff: noqa: F403 - each module's __all__ names its classes; the functions are in treadle.autograd
 from treadle.autograd._elementwise import *
 from treadle.autograd.ops.binary import *
+from treadle.autograd.ops.contractions import *
+from treadle.autograd.ops.convolution import *
+from treadle.autograd.ops.decompositions import *
 from treadle.autograd.ops.indexing import *
 from treadle.autograd.ops.linalg import *
 from treadle.autograd.ops.losses import *
 from treadle.autograd.ops.manipulation import *
 from treadle.autograd.ops.normalizing import *
+from treadle.autograd.ops.rearranging import *
 from treadle.autograd.ops.reductions import *
+from treadle.autograd.ops.sorting import *
 from treadle.autograd.ops.ternary import *
 from treadle.autograd.ops.trigonometric import *
 from treadle.autograd.ops.unary import *

@@ -1,13 +1,15 @@
 """Selecting and scattering. Every use of an element adds to its gradient, so the backward of a selection adds."""
 
+import math
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, axes_of, call, fit, promote
+from treadle.autograd.mode import is_lazy
+from treadle.autograd.ops._common import Shape, axes_of, call, fit
 from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
 
-__all__ = ["GetItem", "PutItem", "ScatterAdd", "Take", "TakeAlongAxis"]
+__all__ = ["GetItem", "PutItem", "ScatterAdd", "SetItem", "Take", "TakeAlongAxis"]
 
 Index = tuple[Any, ...]
 
@@ -20,9 +22,9 @@ def _plain(index: Any) -> Index:
 
 def _plain_item(item: Any) -> Any:
     if isinstance(item, Tensor):
-        return item.data
+        return item.data.copy() if is_lazy() else item.data
     if isinstance(item, list) or hasattr(item, "__array_interface__"):
-        array = nd.asarray(item)
+        array = nd.asarray(item, copy=True)  # the index must be the same when backward uses it
         return array.astype("int64") if array.size == 0 and isinstance(item, list) else array
     return item
 
@@ -82,6 +84,59 @@ class PutItem(Op):
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         return self.shape, dtypes[0]
+
+
+class SetItem(Op):
+    """x with the second operand put at ``index``, as ``x[index] = values`` does: ``SetItem(index)(x, values)``.
+
+    Of values for one place the last counts, and it alone gets a gradient.
+    """
+
+    def __init__(self, index: Any) -> None:
+        self.index = _plain(index)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        x, values = arrays
+        if x.dtype is not values.dtype:
+            raise DTypeError(f"{self}: x is of {x.dtype}, the values of {values.dtype}; convert one with astype")
+        out = x.copy()
+        index = _on(x.device, self.index)
+        out[index] = values
+        return out, tuple(each for each in index if isinstance(each, NDArray))
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        if self.index:
+            node.saved  # noqa: B018 - the index arrays must be what they were
+        x, values = node.inputs
+        index = _on(x.device, self.index)
+        kept = nd.ones(x.shape, dtype="bool", device=x.device)
+        kept[index] = False
+        first = xp.where(kept if xp is nd else Tensor(kept), grad, 0.0) if node.needs_grad(0) else None
+        second = None
+        if node.needs_grad(1):
+            chosen = call(xp, GetItem(self.index), grad)
+            won = _winners(x.shape, index, x.device)
+            if won is not None:
+                chosen = xp.where(won if xp is nd else Tensor(won), chosen, 0.0)
+            second = fit(xp, chosen, values.shape, values.dtype)
+        return first, second
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        chosen = _index_shape(shapes[0], self.index)
+        if nd.broadcast_shapes(chosen, shapes[1]) != chosen:
+            raise ShapeError(f"{self}: values of shape {shapes[1]} do not broadcast to the selection's {chosen}")
+        return shapes[0], dtypes[0]
+
+
+def _winners(shape: Shape, index: Index, device: Any) -> NDArray | None:
+    """Which of the selected elements an assignment leaves in place; None when no place is selected twice."""
+    if _is_basic(index):
+        return None
+    places = nd.zeros(shape, dtype="int64", device=device)
+    chosen = places[index].shape
+    numbers = nd.arange(1, math.prod(chosen) + 1, device=device).reshape(chosen)
+    places[index] = numbers
+    return places[index] == numbers
 
 
 class Take(Op):
@@ -146,8 +201,7 @@ class ScatterAdd(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, indices, values = arrays
-        if x.dtype is not values.dtype:
-            raise DTypeError(f"{self}: x is of {x.dtype}, the values of {values.dtype}; convert one with astype")
+        self._check(x.dtype, indices.dtype, values.dtype)
         return xp.scatter_add(x, indices, values, axis=self.axis), (indices,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -158,12 +212,32 @@ class ScatterAdd(Op):
         return grad, None, fit(xp, xp.take(grad, indices, axis=self.axis), values.shape, values.dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], promote(dtypes[0])
+        self._check(*dtypes)
+        return shapes[0], dtypes[0]
+
+    def _check(self, x: DType, indices: DType, values: DType) -> None:
+        if x is not values:
+            raise DTypeError(f"{self}: x is of {x}, the values of {values}; convert one with astype")
 
 
 def get_item(x: Tensor, index: Any, /) -> Tensor:
     """``x[index]``."""
     return GetItem(index)(x)
+
+
+def set_item(x: Tensor, index: Any, values: Tensor | float, /) -> Tensor:
+    """A new tensor: x with values at ``index``, broadcast as in ``x[index] = values``. Gradients flow to both.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> v = ag.Tensor(9.0, requires_grad=True)
+    >>> y = ag.set_item(x, slice(1, None), v)
+    >>> (y * ag.Tensor([1.0, 10.0, 100.0])).sum().backward()
+    >>> y.tolist(), x.grad.tolist(), v.grad.item()
+    ([1.0, 9.0, 9.0], [1.0, 0.0, 0.0], 110.0)
+    """
+    given = values if isinstance(values, Tensor) else Tensor(values, dtype=x.dtype, device=x.device)
+    return SetItem(index)(x, given)
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:

@@ -1,0 +1,66 @@
+"""Watchers: objects that see every op call and every backward rule while their ``with`` block is open.
+
+Nothing is paid for them when none is active: an op call and an engine run each compare one reference with None.
+"""
+
+from threading import get_ident
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from treadle.autograd._node import STATE
+
+if TYPE_CHECKING:
+    from treadle.autograd._tensor import Op, Tensor
+
+__all__ = ["Watcher"]
+
+
+class Watcher:
+    """Base of the watchers. A subclass overrides what it wants to see; calls of other threads are not shown to it.
+
+    Watchers nest: each hands on to the one that was active before it.
+    """
+
+    def __init__(self) -> None:
+        self._outer: Any = None
+        self._thread = 0
+
+    def on_made(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
+        """An op has given a result."""
+
+    def on_gradient(self, node: "Tensor", grad: Any) -> None:
+        """The engine has a node's whole gradient (an array, or a tensor under ``create_graph``); its rule runs next."""
+
+    def on_contribution(self, node: "Tensor", index: int, operand: "Tensor", gradient: Any) -> None:
+        """A rule's result for operand ``index`` is about to be added to that operand's gradient."""
+
+    def made(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
+        """Called by every op call."""
+        if self._outer is not None:
+            self._outer.made(tensor, op, inputs)
+        if get_ident() == self._thread:
+            self.on_made(tensor, op, inputs)
+
+    def gradient(self, node: "Tensor", grad: Any) -> None:
+        """Called by the engine."""
+        if self._outer is not None:
+            self._outer.gradient(node, grad)
+        if get_ident() == self._thread:
+            self.on_gradient(node, grad)
+
+    def contribution(self, node: "Tensor", index: int, operand: "Tensor", gradient: Any) -> None:
+        """Called by the engine."""
+        if self._outer is not None:
+            self._outer.contribution(node, index, operand, gradient)
+        if get_ident() == self._thread:
+            self.on_contribution(node, index, operand, gradient)
+
+    def __enter__(self) -> Self:
+        self._outer, STATE.watcher = STATE.watcher, self
+        self._thread = get_ident()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        STATE.watcher, self._outer = self._outer, None

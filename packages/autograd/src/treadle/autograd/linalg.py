@@ -1,0 +1,211 @@
+"""Linear algebra on tensors: the functions of ``treadle.ndarray.linalg`` that have gradients, under the same names."""
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.ops import decompositions as _d
+from treadle.autograd.ops.linalg import matmul
+from treadle.autograd.ops.manipulation import matrix_transpose
+from treadle.autograd.ops.reductions import norm
+
+__all__ = [
+    "cholesky", "det", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "pinv",
+    "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
+]  # fmt: skip
+
+EighResult, QRResult, SVDResult, SlogdetResult = _d.EighResult, _d.QRResult, _d.SVDResult, _d.SlogdetResult
+
+
+def inv(x: Tensor, /) -> Tensor:
+    """The inverses of matrices (..., n, n). Raises LinearAlgebraError for a singular one.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.inv(ag.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return _d.Inv()(x)
+
+
+def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The x with x1 @ x = x2, for x1 (..., n, n) and x2 (n,) or (..., n, k).
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.solve(ag.Tensor([[2.0, 0.0], [0.0, 4.0]]), ag.Tensor([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
+    return _d.Solve()(x1, x2)
+
+
+def det(x: Tensor, /) -> Tensor:
+    """The determinants of matrices (..., n, n); the first derivative exists for singular ones as well.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
+    >>> ag.linalg.det(x).backward()
+    >>> [[round(each, 4) for each in row] for row in x.grad.tolist()]
+    [[4.0, -2.0], [-2.0, 1.0]]
+    """
+    return _d.Det()(x)
+
+
+def slogdet(x: Tensor, /) -> _d.SlogdetResult:
+    """(sign, logabsdet) of the determinants of matrices (..., n, n); the sign has no gradient.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.slogdet(ag.Tensor([[1.0, 0.0], [0.0, -1.0]])).sign.item()
+    -1.0
+    """
+    sign, logabsdet = _d.SlogDet()(x)
+    return SlogdetResult(sign.detach(), logabsdet)
+
+
+def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
+    """The lower triangular L with L @ L.mT equal to x, or the upper L.mT, for symmetric positive definite x.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.cholesky(ag.Tensor([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    lower = _d.Cholesky()(x)
+    return matrix_transpose(lower) if upper else lower
+
+
+def eigh(x: Tensor, /) -> _d.EighResult:
+    """(eigenvalues, eigenvectors) of symmetric matrices (..., n, n), ascending; only the lower triangle is read.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.eigh(ag.Tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
+    [1.0, 2.0]
+    """
+    result: _d.EighResult = _d.Eigh()(x)
+    return result
+
+
+def eigvalsh(x: Tensor, /) -> Tensor:
+    """The eigenvalues of :func:`eigh`.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.eigvalsh(ag.Tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [1.0, 2.0]
+    """
+    return eigh(x).eigenvalues
+
+
+def qr(x: Tensor, /, *, mode: str = "reduced") -> _d.QRResult:
+    """(Q, R) of matrices (..., m, n) with orthonormal columns of Q and upper triangular R.
+
+    >>> import treadle.autograd as ag
+    >>> q, r = ag.linalg.qr(ag.Tensor([[3.0], [4.0]]))
+    >>> round(abs(r.item()), 4)
+    5.0
+    """
+    result: _d.QRResult = _d.QR(mode)(x)
+    return result
+
+
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> _d.SVDResult:
+    """(U, S, Vh) of matrices (..., m, n), with S descending. Gradients of U and Vh need ``full_matrices=False``.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.svd(ag.Tensor([[3.0, 0.0], [0.0, 4.0]])).S.tolist()
+    [4.0, 3.0]
+    """
+    result: _d.SVDResult = _d.SVD(full_matrices)(x)
+    return result
+
+
+def svdvals(x: Tensor, /) -> Tensor:
+    """The singular values of :func:`svd`.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.svdvals(ag.Tensor([[3.0, 0.0], [0.0, 4.0]])).tolist()
+    [4.0, 3.0]
+    """
+    return svd(x, full_matrices=False).S
+
+
+def pinv(x: Tensor, /, *, rtol: float | None = None) -> Tensor:
+    """The Moore-Penrose inverses of matrices (..., m, n); singular values below ``rtol`` times the largest count as 0.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.pinv(ag.Tensor([[2.0], [0.0]])).tolist()
+    [[0.5, 0.0]]
+    """
+    from treadle.autograd import functions as f
+
+    u, s, vh = svd(x, full_matrices=False)
+    eps = float(nd.finfo(x.dtype).eps)
+    cut = (max(x.shape[-2:]) * eps if rtol is None else rtol) * nd.max(s.data, axis=-1, keepdims=True)
+    kept = constant(s.data > cut)
+    inverse = f.where(kept, 1.0 / f.where(kept, s, 1.0), 0.0)
+    return matmul(matrix_transpose(vh) * f.expand_dims(inverse, axis=-2), matrix_transpose(u))
+
+
+def matrix_power(x: Tensor, n: int, /) -> Tensor:
+    """x @ x @ ... n times, by squaring; of the inverse for n < 0, the identity for n = 0.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.matrix_power(ag.Tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
+    [[1.0, 5.0], [0.0, 1.0]]
+    """
+    if n < 0:
+        return matrix_power(inv(x), -n)
+    result: Tensor | None = None
+    square = x
+    while n:
+        if n & 1:
+            result = square if result is None else matmul(result, square)
+        n >>= 1
+        if n:
+            square = matmul(square, square)
+    return constant(nd.linalg.matrix_power(x.data, 0)) if result is None else result
+
+
+def vector_norm(
+    x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | float = 2
+) -> Tensor:
+    """The norm of order ``ord`` over axes: :func:`treadle.autograd.norm` for 2, else (sum |x|^ord)^(1/ord), and max or
+    min of |x| for the infinities. The norm of a zero vector has the gradient 0.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.vector_norm(ag.Tensor([3.0, -4.0]), ord=1).item()
+    7.0
+    """
+    from treadle.autograd import functions as f
+
+    if ord == 2:
+        return norm(x, axis=axis, keepdims=keepdims)
+    size = f.abs(x)
+    if ord == float("inf"):
+        return f.max(size, axis=axis, keepdims=keepdims)
+    if ord == float("-inf"):
+        return f.min(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return f.sum(f.astype(f.not_equal(x, 0.0), x.dtype), axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return f.sum(size, axis=axis, keepdims=keepdims)
+    return f.sum(size**ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
+
+
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Tensor:
+    """The norm of matrices (..., m, n): "fro", "nuc", 1, -1, 2, -2, inf or -inf, as in the array's linalg.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.matrix_norm(ag.Tensor([[3.0, 0.0], [0.0, 4.0]])).item()
+    5.0
+    """
+    from treadle.autograd import functions as f
+
+    if ord in ("fro", None):
+        return norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(x)
+        pick = {"nuc": f.sum, 2: f.max, -2: f.min}[ord]
+        result = pick(values, axis=-1)
+        return f.expand_dims(f.expand_dims(result, axis=-1), axis=-1) if keepdims else result
+    if ord in (1, -1, float("inf"), float("-inf")):
+        rows = ord in (1, -1)
+        sums = f.sum(f.abs(x), axis=-2 if rows else -1, keepdims=True)
+        pick = f.max if float(ord) > 0 else f.min
+        result = pick(sums, axis=-1 if rows else -2, keepdims=True)
+        return result if keepdims else f.squeeze(result, (-2, -1))
+    raise ValueError(f"matrix_norm: no order {ord!r}")

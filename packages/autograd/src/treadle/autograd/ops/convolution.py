@@ -1,0 +1,422 @@
+"""Convolution over 1 to 3 axes, its transpose, and pooling, as the array's functions of the same names define them.
+
+A convolution is linear in its input and in its weight, so the three functions conv, conv_input_gradient and
+conv_weight_gradient are each other's gradients, to any order.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops.manipulation import reshape
+from treadle.ndarray import DType, ShapeError
+from treadle.ndarray.geometry import Geometry, Ints, Padding, pairs, per_axis
+
+__all__ = [
+    "AvgPool",
+    "AvgPoolGradient",
+    "Conv",
+    "ConvInputGradient",
+    "ConvWeightGradient",
+    "MaxPool",
+    "MaxPoolGradient",
+]
+
+
+class Convolution(Op):
+    """Base of the three: where the windows lie, and how many groups of channels there are."""
+
+    def __init__(self, stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1) -> None:
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.groups = groups
+
+    @property
+    def windows(self) -> dict[str, Any]:
+        """The configuration as keyword arguments of the array functions."""
+        return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
+
+    def geometry(self, kernel: Shape) -> Geometry:
+        """The windows of a kernel."""
+        count = len(kernel)
+        dilation = per_axis(self.dilation, count, "dilation", str(self))
+        stride = per_axis(self.stride, count, "stride", str(self))
+        return Geometry(kernel, stride, pairs(self.padding, kernel, stride, dilation, str(self)), dilation)
+
+
+class Conv(Convolution):
+    """The convolution of (batch, channels, *lengths) with weight (outputs, channels / groups, *kernel), and a bias."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.conv(*arrays, **self.windows), arrays[:2]
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        x, weight = node.saved
+        gradients: list[Any] = [None] * len(node.inputs)
+        if node.needs_grad(0):
+            gradients[0] = fit(xp, xp.conv_input_gradient(grad, weight, x.shape, **self.windows), x.shape, x.dtype)
+        if node.needs_grad(1):
+            found = xp.conv_weight_gradient(grad, x, weight.shape, **self.windows)
+            gradients[1] = fit(xp, found, weight.shape, weight.dtype)
+        if len(gradients) == 3 and node.needs_grad(2):
+            bias = node.inputs[2]
+            summed = xp.sum(grad, axis=(0, *range(2, len(grad.shape))))
+            gradients[2] = fit(xp, summed, bias.shape, bias.dtype)
+        return tuple(gradients)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        x, weight = shapes[:2]
+        if len(x) < 3 or len(x) != len(weight) or x[1] != weight[1] * self.groups or weight[0] % self.groups:
+            raise ShapeError(f"{self}: an input of shape {x} does not fit a weight of shape {weight}")
+        places = self.geometry(weight[2:]).places(x[2:], str(self))
+        return (x[0], weight[0], *places), promote(*dtypes)
+
+
+class ConvInputGradient(Convolution):
+    """The gradient of a convolution by its input of shape ``input_shape``, from (gradient, weight): its transpose."""
+
+    def __init__(
+        self, input_shape: Sequence[int], stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1
+    ) -> None:
+        super().__init__(stride, padding, dilation, groups)
+        self.input_shape = tuple(input_shape)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        gradient, weight = arrays
+        return xp.conv_input_gradient(gradient, weight, self.input_shape, **self.windows), (gradient, weight)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        gradient, weight = node.saved
+        first = second = None
+        if node.needs_grad(0):
+            first = fit(xp, xp.conv(grad, weight, **self.windows), gradient.shape, gradient.dtype)
+        if node.needs_grad(1):
+            found = xp.conv_weight_gradient(gradient, grad, weight.shape, **self.windows)
+            second = fit(xp, found, weight.shape, weight.dtype)
+        return first, second
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return self.input_shape, promote(*dtypes)
+
+
+class ConvWeightGradient(Convolution):
+    """The gradient of a convolution by its weight of shape ``weight_shape``, from (gradient, input)."""
+
+    def __init__(
+        self, weight_shape: Sequence[int], stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1
+    ) -> None:
+        super().__init__(stride, padding, dilation, groups)
+        self.weight_shape = tuple(weight_shape)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        gradient, x = arrays
+        return xp.conv_weight_gradient(gradient, x, self.weight_shape, **self.windows), (gradient, x)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        gradient, x = node.saved
+        first = second = None
+        if node.needs_grad(0):
+            first = fit(xp, xp.conv(x, grad, **self.windows), gradient.shape, gradient.dtype)
+        if node.needs_grad(1):
+            second = fit(xp, xp.conv_input_gradient(gradient, grad, x.shape, **self.windows), x.shape, x.dtype)
+        return first, second
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return self.weight_shape, promote(*dtypes)
+
+
+class MaxPool(Op):
+    """The largest element of every window; its whole gradient goes to the first of equal ones, as in PyTorch."""
+
+    def __init__(
+        self, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False
+    ) -> None:
+        self.kernel = kernel
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.ceil_mode = ceil_mode
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        values, indices = xp.max_pool(
+            arrays[0], self.kernel, stride=self.stride, padding=self.padding, dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+        )  # fmt: skip
+        return values, (indices,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.max_pool_gradient(grad, node.saved[0], node.inputs[0].shape)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _pooled(self, shapes[0], self.dilation), dtypes[0]
+
+
+class MaxPoolGradient(Op):
+    """A pooled gradient put where the largest elements were: of shape ``input_shape``, from (gradient, indices)."""
+
+    def __init__(self, input_shape: Sequence[int]) -> None:
+        self.input_shape = tuple(input_shape)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        gradient, indices = arrays
+        return xp.max_pool_gradient(gradient, indices, self.input_shape), (indices,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (indices,) = node.saved
+        batch, channels = self.input_shape[:2]
+        flat = (batch, channels, math.prod(self.input_shape[2:]))
+        at = xp.reshape(indices, (batch, channels, math.prod(indices.shape[2:])))
+        inside = at >= 0  # a window over padding alone chose nothing
+        taken = xp.take_along_axis(xp.reshape(grad, flat), xp.maximum(at, 0), axis=2) if flat[2] else xp.zeros(at.shape)
+        return xp.reshape(xp.where(inside, taken, 0.0), indices.shape), None
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return self.input_shape, dtypes[0]
+
+
+class AvgPool(Op):
+    """The mean of every window."""
+
+    def __init__(
+        self,
+        kernel: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    @property
+    def windows(self) -> dict[str, Any]:
+        """The configuration, the kernel apart, as keyword arguments of the array functions."""
+        return {
+            "stride": self.stride, "padding": self.padding, "ceil_mode": self.ceil_mode,
+            "count_include_pad": self.count_include_pad, "divisor_override": self.divisor_override,
+        }  # fmt: skip
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.avg_pool(arrays[0], self.kernel, **self.windows), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.avg_pool_gradient(grad, node.inputs[0].shape, self.kernel, **self.windows)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _pooled(self, shapes[0], 1), dtypes[0]
+
+
+class AvgPoolGradient(AvgPool):
+    """A pooled gradient spread over the windows: of shape ``input_shape``, the transpose of :class:`AvgPool`."""
+
+    def __init__(
+        self,
+        input_shape: Sequence[int],
+        kernel: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        self.input_shape = tuple(input_shape)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.avg_pool_gradient(arrays[0], self.input_shape, self.kernel, **self.windows), ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return xp.avg_pool(grad, self.kernel, **self.windows)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return self.input_shape, dtypes[0]
+
+
+def _pooled(op: Any, shape: Shape, dilation: Ints) -> Shape:
+    """The shape after pooling. In ceil mode a last window that starts in the padding behind is left out."""
+    if len(shape) < 3:
+        raise ShapeError(f"{op}: shape {shape}; it is (batch, channels, *lengths)")
+    count = len(shape) - 2
+    sizes = per_axis(op.kernel, count, "kernel", str(op))
+    steps = sizes if op.stride is None else per_axis(op.stride, count, "stride", str(op))
+    pads = per_axis(op.padding, count, "padding", str(op), 0)
+    places = []
+    for length, size, step, pad, spread in zip(
+        shape[2:], sizes, steps, pads, per_axis(dilation, count, "dilation", str(op)), strict=True
+    ):
+        room = length + 2 * pad - (size - 1) * spread - 1
+        number = (-(-room // step) if op.ceil_mode else room // step) + 1
+        if op.ceil_mode and (number - 1) * step >= length + pad:
+            number -= 1
+        if room < 0 and not op.ceil_mode:
+            raise ShapeError(f"{op}: the kernel spans more than the input of shape {shape} with padding {pads}")
+        places.append(number)
+    return (*shape[:2], *places)
+
+
+def conv(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    /,
+    *,
+    stride: Ints = 1,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
+    """:func:`treadle.ndarray.conv` with gradients: (batch, channels, *lengths), (outputs, channels / groups, *kernel).
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([[[1.0, 2.0, 3.0]]], requires_grad=True)
+    >>> ag.conv(x, ag.Tensor([[[1.0, 10.0]]])).sum().backward()
+    >>> x.grad.tolist()
+    [[[1.0, 11.0, 10.0]]]
+    """
+    op = Conv(stride, padding, dilation, groups)
+    return op(x, weight) if bias is None else op(x, weight, bias)
+
+
+def conv_input_gradient(
+    gradient: Tensor,
+    weight: Tensor,
+    input_shape: Sequence[int],
+    /,
+    *,
+    stride: Ints = 1,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
+    """:func:`treadle.ndarray.conv_input_gradient` with gradients of its own."""
+    return ConvInputGradient(input_shape, stride, padding, dilation, groups)(gradient, weight)
+
+
+def conv_weight_gradient(
+    gradient: Tensor,
+    x: Tensor,
+    weight_shape: Sequence[int],
+    /,
+    *,
+    stride: Ints = 1,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
+    """:func:`treadle.ndarray.conv_weight_gradient` with gradients of its own."""
+    return ConvWeightGradient(weight_shape, stride, padding, dilation, groups)(gradient, x)
+
+
+def conv_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    /,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The transposed convolution: what :func:`conv` with the same settings, called backwards, does to a gradient.
+
+    x is (batch, channels, *places), weight (channels, outputs / groups, *kernel), bias (outputs,); the result is
+    (batch, outputs, *lengths), length = (places - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding
+    + 1. Raises ShapeError.
+
+    >>> import treadle.autograd as ag
+    >>> ag.conv_transpose(ag.Tensor([[[1.0, 2.0]]]), ag.Tensor([[[1.0, 10.0]]]), stride=2).tolist()
+    [[[1.0, 10.0, 2.0, 20.0]]]
+    """
+    if x.ndim < 3 or x.ndim != weight.ndim or x.shape[1] != weight.shape[0]:
+        raise ShapeError(f"conv_transpose: an input of shape {x.shape} does not fit a weight of shape {weight.shape}")
+    count = x.ndim - 2
+    steps = per_axis(stride, count, "stride", "conv_transpose")
+    pads = per_axis(padding, count, "padding", "conv_transpose", 0)
+    more = per_axis(output_padding, count, "output_padding", "conv_transpose", 0)
+    spreads = per_axis(dilation, count, "dilation", "conv_transpose")
+    if any(each >= max(step, spread) for each, step, spread in zip(more, steps, spreads, strict=True)):
+        raise ShapeError(f"conv_transpose: output_padding {more} is not less than stride {steps} or dilation {spreads}")
+    lengths = tuple(
+        (places - 1) * step - 2 * pad + spread * (size - 1) + extra + 1
+        for places, step, pad, spread, size, extra in zip(
+            x.shape[2:], steps, pads, spreads, weight.shape[2:], more, strict=True
+        )
+    )
+    shape = (x.shape[0], weight.shape[1] * groups, *lengths)
+    out = ConvInputGradient(shape, stride, padding, dilation, groups)(x, weight)
+    if bias is None:
+        return out
+    if bias.shape != shape[1:2]:
+        raise ShapeError(f"conv_transpose: a bias of shape {bias.shape} for {shape[1]} outputs")
+    return out + reshape(bias, (shape[1], *(1,) * count))
+
+
+def max_pool(
+    x: Tensor,
+    kernel: Ints,
+    /,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest element of every window, (batch, channels, *places); :func:`treadle.ndarray.max_pool`'s values.
+
+    >>> import treadle.autograd as ag
+    >>> ag.max_pool(ag.Tensor([[[1.0, 3.0, 2.0, 5.0]]]), 2).tolist()
+    [[[3.0, 5.0]]]
+    """
+    return MaxPool(kernel, stride, padding, dilation, ceil_mode)(x)
+
+
+def max_pool_gradient(gradient: Tensor, indices: Tensor, input_shape: Sequence[int], /) -> Tensor:
+    """:func:`treadle.ndarray.max_pool_gradient` with a gradient of its own."""
+    return MaxPoolGradient(input_shape)(gradient, indices)
+
+
+def avg_pool(
+    x: Tensor,
+    kernel: Ints,
+    /,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of every window, (batch, channels, *places); :func:`treadle.ndarray.avg_pool`.
+
+    >>> import treadle.autograd as ag
+    >>> ag.avg_pool(ag.Tensor([[[1.0, 3.0, 2.0, 5.0]]]), 2).tolist()
+    [[[2.0, 3.5]]]
+    """
+    return AvgPool(kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)(x)
+
+
+def avg_pool_gradient(
+    gradient: Tensor,
+    input_shape: Sequence[int],
+    kernel: Ints,
+    /,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """:func:`treadle.ndarray.avg_pool_gradient` with a gradient of its own."""
+    op = AvgPoolGradient(input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return op(gradient)

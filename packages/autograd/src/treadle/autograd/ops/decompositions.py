@@ -1,0 +1,290 @@
+"""Inverses, solutions and factorisations of matrices (..., m, n), with the gradients of Giles (2008) and Seeger et al.
+
+M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008);
+M. Seeger, A. Hetzel, Z. Dai, N. Lawrence, Auto-differentiating linear algebra, arXiv:1710.08717; J. Townsend,
+Differentiating the singular value decomposition (2016). Rules of symmetric factorisations give the symmetric gradient,
+as PyTorch's do.
+"""
+
+from typing import Any, NamedTuple
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._tuples import TupleOp
+from treadle.autograd.errors import GradientError
+from treadle.autograd.ops._common import Shape, fit, promote, result_of_row
+from treadle.ndarray import DType, ShapeError
+
+__all__ = ["QR", "SVD", "Cholesky", "Det", "Eigh", "Inv", "SlogDet", "Solve"]
+
+
+class EighResult(NamedTuple):
+    """What :func:`eigh` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    """What :func:`qr` gives."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    """What :func:`slogdet` gives."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVDResult(NamedTuple):
+    """What :func:`svd` gives."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def _square(shape: Shape, op: object) -> Shape:
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ShapeError(f"{op}: shape {shape}; it is for square matrices (..., n, n)")
+    return shape
+
+
+def _t(xp: Any, x: Any) -> Any:
+    return xp.matrix_transpose(x)
+
+
+def _identity(xp: Any, like: Any, n: int) -> Any:
+    return xp.eye(n, dtype=like.dtype, device=like.device)
+
+
+def _lower(xp: Any, x: Any, diagonal: float) -> Any:
+    """The lower triangle, with the diagonal times a factor."""
+    n = x.shape[-1]
+    mask = nd.tril(nd.ones((n, n), dtype=x.dtype, device=x.device), k=-1)
+    mask = mask + nd.eye(n, dtype=x.dtype, device=x.device) * diagonal
+    return x * (mask if xp is nd else Tensor(mask))
+
+
+def _product(xp: Any, *matrices: Any) -> Any:
+    result = matrices[0]
+    for each in matrices[1:]:
+        result = xp.matmul(result, each)
+    return result
+
+
+class Inv(Op):
+    """The inverse: its gradient is -Y^T G Y^T."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        y = xp.linalg.inv(arrays[0])
+        return y, (y,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        y = _t(xp, node.saved[0])
+        return -_product(xp, y, grad, y)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _square(shapes[0], self), result_of_row("exp", dtypes[0])
+
+
+class Solve(Op):
+    """The X with A X = B: B's gradient solves with A^T, and A's is -B' X^T."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        a, b = arrays
+        x = xp.linalg.solve(a, b)
+        return x, (a, x)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        a, x = node.saved
+        vector = len(node.inputs[1].shape) == 1
+        if vector:
+            grad, x = xp.expand_dims(grad, axis=-1), xp.expand_dims(x, axis=-1)
+        second = xp.linalg.solve(_t(xp, a), grad)
+        first = fit(xp, -xp.matmul(second, _t(xp, x)), a.shape, a.dtype) if node.needs_grad(0) else None
+        if vector:
+            second = xp.squeeze(second, -1)
+        operand = node.inputs[1]
+        return first, fit(xp, second, operand.shape, operand.dtype) if node.needs_grad(1) else None
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        a, b = _square(shapes[0], self), shapes[1]
+        column = (*b, 1) if len(b) == 1 else b
+        if len(column) < 2 or column[-2] != a[-1]:
+            raise ShapeError(f"{self}: shapes {a} and {b} do not fit")
+        whole = (*nd.broadcast_shapes(a[:-2], column[:-2]), *column[-2:])
+        return whole[:-1] if len(b) == 1 else whole, result_of_row("exp", promote(*dtypes))
+
+
+class Det(Op):
+    """The determinant. Its gradient is the cofactor matrix: det times the inverse's transpose where there is one."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        y = xp.linalg.det(arrays[0])
+        return y, (arrays[0], y)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        x, y = node.saved
+        grad = xp.expand_dims(xp.expand_dims(grad, axis=-1), axis=-1)
+        if xp is nd and bool(nd.any(y == 0.0)):
+            return grad * _cofactors(x)
+        return grad * xp.expand_dims(xp.expand_dims(y, axis=-1), axis=-1) * _t(xp, xp.linalg.inv(x))
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _square(shapes[0], self)[:-2], result_of_row("exp", dtypes[0])
+
+
+def _cofactors(x: Any) -> Any:
+    """The cofactor matrices by the singular value decomposition, which singular matrices have too."""
+    u, s, vh = nd.linalg.svd(x)
+    n = s.shape[-1]
+    keep = nd.ones((n, n), dtype=nd.bool, device=x.device)
+    keep = nd.logical_not(nd.astype(nd.eye(n, device=x.device), nd.bool)) & keep
+    others = nd.prod(nd.where(keep, s[..., None, :], 1.0), axis=-1)  # the product of the other singular values
+    sign = nd.linalg.det(u) * nd.linalg.det(vh)
+    return sign[..., None, None] * nd.matmul(u * others[..., None, :], vh)
+
+
+class SlogDet(TupleOp):
+    """The sign of the determinant, and the logarithm of its magnitude, whose gradient is the inverse's transpose."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return tuple(xp.linalg.slogdet(arrays[0])), (arrays[0],)
+
+    def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
+        (x,) = node.saved
+        if grads[1] is None:
+            return xp.zeros_like(x)
+        return xp.expand_dims(xp.expand_dims(grads[1], axis=-1), axis=-1) * _t(xp, xp.linalg.inv(x))
+
+    def packed(self, items: list[Tensor]) -> SlogdetResult:
+        return SlogdetResult(*items)
+
+
+class Cholesky(Op):
+    """The lower triangular L with L L^T = A. Only A's lower triangle is read; the gradient is symmetric."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        y = xp.linalg.cholesky(arrays[0])
+        return y, (y,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        (y,) = node.saved
+        inner = _lower(xp, xp.matmul(_t(xp, y), grad), 0.5)
+        inverse = xp.linalg.inv(y)
+        whole = _product(xp, _t(xp, inverse), inner, inverse)
+        return (whole + _t(xp, whole)) * 0.5
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _square(shapes[0], self), result_of_row("exp", dtypes[0])
+
+
+class Eigh(TupleOp):
+    """Eigenvalues and eigenvectors of symmetric matrices. Equal eigenvalues have no gradient of their vectors."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        values, vectors = xp.linalg.eigh(arrays[0])
+        return (values, vectors), (values, vectors)
+
+    def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
+        values, vectors = node.saved
+        inner = xp.zeros(vectors.shape, dtype=vectors.dtype, device=vectors.device)
+        if grads[0] is not None:
+            inner = inner + xp.expand_dims(grads[0], axis=-2) * _identity(xp, vectors, vectors.shape[-1])
+        if grads[1] is not None:
+            gaps = xp.expand_dims(values, axis=-2) - xp.expand_dims(values, axis=-1)
+            inner = inner + _over_gaps(xp, xp.matmul(_t(xp, vectors), grads[1]), gaps)
+        whole = _product(xp, vectors, inner, _t(xp, vectors))
+        return (whole + _t(xp, whole)) * 0.5
+
+    def packed(self, items: list[Tensor]) -> EighResult:
+        return EighResult(*items)
+
+
+def _over_gaps(xp: Any, x: Any, gaps: Any) -> Any:
+    """x divided by the gaps between values, and 0 on the diagonal, where there is none."""
+    n = gaps.shape[-1]
+    diagonal = nd.astype(nd.eye(n, device=gaps.device), nd.bool)
+    where = diagonal if xp is nd else Tensor(diagonal)
+    return xp.where(where, 0.0, x / xp.where(where, 1.0, gaps))
+
+
+class QR(TupleOp):
+    """Q with orthonormal columns and R upper triangular, with QR = A. mode "reduced"; "complete" only where square."""
+
+    def __init__(self, mode: str = "reduced") -> None:
+        self.mode = mode
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        q, r = xp.linalg.qr(arrays[0], mode=self.mode)
+        return (q, r), (arrays[0], q, r)
+
+    def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
+        x, q, r = node.saved
+        rows, columns = x.shape[-2:]
+        if self.mode == "complete" and rows > columns:
+            raise GradientError(f"{self}: the further columns of Q are arbitrary; use mode='reduced' for gradients")
+        g_q = xp.zeros(q.shape, dtype=x.dtype, device=x.device) if grads[0] is None else grads[0]
+        g_r = xp.zeros(r.shape, dtype=x.dtype, device=x.device) if grads[1] is None else grads[1]
+        if rows >= columns:
+            return _qr_tall(xp, g_q, g_r, q, r)
+        rest, g_rest = x[..., :, rows:], g_r[..., :, rows:]
+        g_q = g_q + xp.matmul(rest, _t(xp, g_rest))
+        return xp.concat([_qr_tall(xp, g_q, g_r[..., :, :rows], q, r[..., :, :rows]), xp.matmul(q, g_rest)], axis=-1)
+
+    def packed(self, items: list[Tensor]) -> QRResult:
+        return QRResult(*items)
+
+
+def _qr_tall(xp: Any, g_q: Any, g_r: Any, q: Any, r: Any) -> Any:
+    m = xp.matmul(r, _t(xp, g_r)) - xp.matmul(_t(xp, g_q), q)
+    lower = _lower(xp, m, 1.0)
+    symmetric = lower + _t(xp, _lower(xp, m, 0.0))
+    return _t(xp, xp.linalg.solve(r, _t(xp, g_q + xp.matmul(q, symmetric))))
+
+
+class SVD(TupleOp):
+    """U, the singular values S, descending, and V^T. Gradients need distinct, non-zero values, and reduced matrices."""
+
+    def __init__(self, full_matrices: bool = False) -> None:
+        self.full_matrices = full_matrices
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        u, s, vh = xp.linalg.svd(arrays[0], full_matrices=self.full_matrices)
+        return (u, s, vh), (u, s, vh)
+
+    def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
+        u, s, vh = node.saved
+        g_u, g_s, g_vh = grads
+        n = s.shape[-1]
+        if self.full_matrices and (u.shape[-1] > n or vh.shape[-2] > n):
+            if g_u is not None or g_vh is not None:
+                raise GradientError(f"{self}: the further singular vectors are arbitrary; use full_matrices=False")
+            u, vh = u[..., :, :n], vh[..., :n, :]
+        v = _t(xp, vh)
+        inner = xp.zeros((*u.shape[:-2], n, n), dtype=u.dtype, device=u.device)
+        if g_s is not None:
+            inner = inner + xp.expand_dims(g_s, axis=-2) * _identity(xp, u, n)
+        row, column = xp.expand_dims(s, axis=-2), xp.expand_dims(s, axis=-1)
+        gaps = row * row - column * column
+        extra: Any = None
+        if g_u is not None:
+            turned = xp.matmul(_t(xp, u), g_u)
+            inner = inner + _over_gaps(xp, turned - _t(xp, turned), gaps) * row
+            extra = _product(xp, (g_u - xp.matmul(u, turned)) / row, vh) if u.shape[-2] > n else None
+        if g_vh is not None:
+            g_v = _t(xp, g_vh)
+            turned = xp.matmul(vh, g_v)
+            inner = inner + column * _over_gaps(xp, turned - _t(xp, turned), gaps)
+            if v.shape[-2] > n:
+                more = xp.matmul(u, _t(xp, (g_v - xp.matmul(v, turned)) / row))
+                extra = more if extra is None else extra + more
+        whole = _product(xp, u, inner, vh)
+        return whole if extra is None else whole + extra
+
+    def packed(self, items: list[Tensor]) -> SVDResult:
+        return SVDResult(*items)

@@ -1,0 +1,107 @@
+"""Order: sorted values carry their gradients back to where they came from."""
+
+from typing import Any, NamedTuple
+
+import treadle.ndarray as nd
+from treadle.autograd._node import broken
+from treadle.autograd._tensor import Op, Tensor, constant
+from treadle.autograd.ops._common import Shape, axes_of, call
+from treadle.autograd.ops.indexing import PutItem, _along_axis
+from treadle.ndarray import DType, ShapeError
+
+__all__ = ["Sort", "TopKValues"]
+
+
+class TopK(NamedTuple):
+    """What :func:`topk` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Sort(Op):
+    """The elements in order along an axis."""
+
+    def __init__(self, axis: int = -1, descending: bool = False) -> None:
+        self.axis = axis
+        self.descending = descending
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        places = xp.argsort(x, axis=self.axis, descending=self.descending)
+        return xp.take_along_axis(x, places, axis=self.axis), (places,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        places = node.saved[0]
+        shape = node.inputs[0].shape
+        index = _along_axis(shape, places if xp is nd else places.data, self.axis)
+        return call(xp, PutItem(shape, index), grad)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        axes_of(self.axis, len(shapes[0]), self)
+        return shapes[0], dtypes[0]
+
+
+class TopKValues(Op):
+    """The k largest elements along an axis, descending, or the k smallest, ascending."""
+
+    def __init__(self, k: int, axis: int = -1, largest: bool = True) -> None:
+        self.k = k
+        self.axis = axis
+        self.largest = largest
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        values, places = xp.topk(arrays[0], self.k, axis=self.axis, largest=self.largest)
+        return values, (places,)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        places = node.saved[0]
+        shape = node.inputs[0].shape
+        index = _along_axis(shape, places if xp is nd else places.data, self.axis)
+        return call(xp, PutItem(shape, index), grad)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        (shape,) = shapes
+        (axis,) = axes_of(self.axis, len(shape), self)
+        if not 0 <= self.k <= shape[axis]:
+            raise ShapeError(f"{self}: axis {self.axis} of shape {shape} has {shape[axis]} elements")
+        return (*shape[:axis], self.k, *shape[axis + 1 :]), dtypes[0]
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """x in order along an axis; equal elements keep their order, NaN comes last.
+
+    >>> import treadle.autograd as ag
+    >>> x = ag.Tensor([3.0, 1.0, 2.0], requires_grad=True)
+    >>> (ag.sort(x) * ag.Tensor([1.0, 10.0, 100.0])).sum().backward()
+    >>> x.grad.tolist()
+    [100.0, 1.0, 10.0]
+    """
+    return Sort(axis, descending)(x)
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The int64 indices that :func:`sort` takes the elements from; a constant.
+
+    >>> import treadle.autograd as ag
+    >>> ag.argsort(ag.Tensor([3.0, 1.0, 2.0])).tolist()
+    [1, 2, 0]
+    """
+    result = constant(nd.argsort(x.data, axis=axis, descending=descending, stable=stable))
+    broken(result, "argsort() has no gradient", (x,))
+    return result
+
+
+def topk(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
+    """(values, indices) of the k largest elements along an axis, descending, or the k smallest, ascending.
+
+    >>> import treadle.autograd as ag
+    >>> ag.topk(ag.Tensor([3.0, 1.0, 5.0]), 2).values.tolist()
+    [5.0, 3.0]
+    """
+    op = TopKValues(k, axis, largest)
+    values = op(x)
+    chosen = nd.topk(x.data, k, axis=axis, largest=largest).indices if values.is_leaf else values.saved[0]
+    result = constant(chosen)
+    broken(result, "the indices of topk() have no gradient", (x,))
+    return TopK(values, result)
