@@ -14,10 +14,11 @@
 from treadle.autograd import _engine, _methods, _node, _tensor, functional, functions, laziness, ops
 from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
-from treadle.autograd._tensor import Op, Tensor, tensor
+from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd._tuples import TupleOp
 from treadle.autograd.checking import check_rules, gradcheck, gradgradcheck, numerical_gradient
 from treadle.autograd.checkpointing import checkpoint
+from treadle.autograd.creation import tensor
 from treadle.autograd.debugging import *  # noqa: F403
 from treadle.autograd.debugging import __all__ as _debugging_names
 from treadle.autograd.errors import (

@@ -5,7 +5,7 @@ from typing import Any
 
 from treadle.ndarray import DTypeError, NDArray
 
-__all__ = ["as_scalar", "describe", "is_data", "refuse"]
+__all__ = ["as_scalar", "describe", "is_data", "kind_of", "refuse"]
 
 
 def describe(op: object) -> str:
@@ -61,3 +61,10 @@ def refuse(op: object, index: int, value: Any) -> DTypeError:
     """The error for an operand that is no tensor."""
     kind = type(value).__name__
     return DTypeError(f"{op}: operand {index} is of type {kind}, not a Tensor; wrap it with Tensor(...)")
+
+
+def kind_of(result: Any) -> str:
+    """What an op's forward returned, in words."""
+    if type(result) is tuple:
+        return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
+    return type(result).__name__

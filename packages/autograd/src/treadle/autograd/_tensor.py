@@ -14,7 +14,7 @@ from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
 
-__all__ = ["Op", "Tensor", "apply", "bind", "tensor"]
+__all__ = ["Op", "Tensor", "apply", "bind"]
 
 _array_type = NDArray
 _differentiate: Any = None
@@ -124,7 +124,7 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
     else:
         result = op.forward(_nd, *[node._data for node in inputs])
     if type(result) is not tuple or len(result) != 2 or type(result[0]) is not _array_type:
-        raise OpContractError(f"{op}: forward must return (array, saved), not {_kind(result)}")
+        raise OpContractError(f"{op}: forward must return (array, saved), not {_op.kind_of(result)}")
     data, saved = result
     if type(saved) is not tuple:
         raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(saved).__name__}")
@@ -144,12 +144,6 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
     if STATE.watcher is not None:
         STATE.watcher.made(tensor, op, inputs)
     return tensor
-
-
-def _kind(result: Any) -> str:
-    if type(result) is tuple:
-        return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
-    return type(result).__name__
 
 
 def deferred(op: Op, inputs: "tuple[Tensor, ...]", spec: tuple[Any, ...], requires_grad: bool) -> "Tensor":
@@ -198,24 +192,6 @@ def _other(name: str, value: Any) -> Any:
     if _op.as_scalar(value) is None and _op.is_data(value):
         raise _op.refuse(name, 1, value)
     return _op.as_scalar(value)
-
-
-def tensor(
-    data: Any,
-    *,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    device: Any = None,
-    name: str | None = None,
-) -> "Tensor":
-    """A leaf with a copy of ``data``; :class:`Tensor` shares the memory where it can.
-
-    >>> import treadle.autograd as ag
-    >>> ag.tensor([1, 2], dtype="float32").shape
-    (2,)
-    """
-    array = data.data if isinstance(data, Tensor) else data
-    return Tensor(_nd.asarray(array, dtype=dtype, device=device, copy=True), requires_grad=requires_grad, name=name)
 
 
 class Tensor(Methods):
