@@ -1,3 +1,7 @@
 from types import CodeType
 
-def position() -> tuple[CodeType, int] | None: ...
+class Position:
+    code: CodeType
+    instruction: int
+
+def position() -> Position | None: ...

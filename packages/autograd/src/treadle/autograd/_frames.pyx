@@ -1,5 +1,7 @@
 """Which line of the user's called: the innermost Python frame outside of treadle."""
 
+cimport cython
+
 cdef extern from "Python.h":
     ctypedef struct PyThreadState
     ctypedef struct PyFrameObject
@@ -16,8 +18,18 @@ cdef extern from "Python.h":
 cdef str _NAME = "__name__"
 
 
+@cython.final
+@cython.no_gc
+@cython.freelist(256)
+cdef class Position:
+    """A code object and the index of an instruction in it. Nothing to the garbage collector, so cheap by the million."""
+
+    cdef readonly object code
+    cdef readonly int instruction
+
+
 def position():
-    """(code object, index of the instruction) of the innermost frame whose module is not treadle's, or None.
+    """The :class:`Position` of the innermost frame whose module is not treadle's, or None.
 
     Looking the line number up is left to the reader: most positions are never read.
     """
@@ -25,7 +37,7 @@ def position():
     cdef PyFrameObject *outer
     cdef PyCodeObject *code
     cdef object name
-    cdef tuple result
+    cdef Position result
     if frame == NULL:
         return None
     while True:
@@ -38,7 +50,9 @@ def position():
         Py_DECREF(frame)
         frame = outer
     code = PyFrame_GetCode(frame)
-    result = (<object>code, PyFrame_GetLasti(frame))
+    result = Position.__new__(Position)
+    result.code = <object>code
+    result.instruction = PyFrame_GetLasti(frame)
     Py_DECREF(code)
     Py_DECREF(frame)
     return result

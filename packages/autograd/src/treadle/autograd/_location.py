@@ -5,21 +5,26 @@ import linecache
 import sys
 from dataclasses import dataclass
 from types import CodeType
+from typing import NamedTuple
 
 __all__ = ["Location", "locate", "position"]
 
-Position = tuple[CodeType, int]
-
 try:
-    from treadle.autograd._frames import position
+    from treadle.autograd._frames import Position, position
 except ImportError:  # not compiled
 
+    class Position(NamedTuple):  # type: ignore[no-redef]
+        """A code object and the index of an instruction in it."""
+
+        code: CodeType
+        instruction: int
+
     def position() -> Position | None:
-        """(code object, index of the instruction) of the innermost frame whose module is not treadle's."""
+        """The innermost frame whose module is not treadle's."""
         frame = sys._getframe()
         while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
             frame = frame.f_back
-        return frame.f_code, frame.f_lasti
+        return Position(frame.f_code, frame.f_lasti)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ def locate(place: Position | None) -> Location | None:
     """The line of a position."""
     if place is None:
         return None
-    code, instruction = place
+    code, instruction = place.code, place.instruction
     line = code.co_firstlineno
     for offset, number in dis.findlinestarts(code):
         if offset > instruction:
