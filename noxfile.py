@@ -172,6 +172,7 @@ def autograd(session: nox.Session) -> None:
     """Build and test treadle-autograd over treadle-ndarray."""
     install(session, "autograd", also=testing())
     session.run(*PYTEST, "packages/autograd/tests", *session.posargs)
+    session.run(*PYTEST, "packages/autograd/tests", *session.posargs, env={"TREADLE_LAZY": "1"})
 
 
 @nox.session
@@ -198,12 +199,14 @@ def properties(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests of the repository, those of the array's kernels also with the baseline instruction set."""
+    """All tests of the repository; the kernels' again with the baseline instruction set, the graph's in lazy mode."""
     install(session, "nn[plot]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
     session.run(*PYTEST, "packages", "tests", *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
         session.run(*PYTEST, *suite, *session.posargs, env={"TREADLE_ISA": "baseline"}, success_codes=[0, 5])
+    lazy = ("packages/autograd/tests", "packages/nn/tests")
+    session.run(*PYTEST, *lazy, *session.posargs, env={"TREADLE_LAZY": "1"}, success_codes=[0, 5])
 
 
 @nox.session

@@ -22,7 +22,7 @@ cdef str _NAME = "__name__"
 @cython.no_gc
 @cython.freelist(256)
 cdef class Position:
-    """A code object and the index of an instruction in it. Nothing to the garbage collector, so cheap by the million."""
+    """A code object and the index of an instruction in it. The garbage collector need not look at it."""
 
     cdef readonly object code
     cdef readonly int instruction

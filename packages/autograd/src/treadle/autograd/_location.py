@@ -3,28 +3,22 @@
 import dis
 import linecache
 import sys
+from collections import namedtuple
 from dataclasses import dataclass
-from types import CodeType
-from typing import NamedTuple
 
 __all__ = ["Location", "locate", "position"]
 
 try:
     from treadle.autograd._frames import Position, position
 except ImportError:  # not compiled
-
-    class Position(NamedTuple):  # type: ignore[no-redef]
-        """A code object and the index of an instruction in it."""
-
-        code: CodeType
-        instruction: int
+    Position = namedtuple("Position", "code instruction")  # type: ignore[no-redef]
 
     def position() -> Position | None:
         """The innermost frame whose module is not treadle's."""
         frame = sys._getframe()
         while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
             frame = frame.f_back
-        return Position(frame.f_code, frame.f_lasti)
+        return Position(frame.f_code, frame.f_lasti)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True, slots=True)

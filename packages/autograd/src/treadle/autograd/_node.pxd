@@ -42,6 +42,7 @@ cdef class Node:
     @cython.locals(node=Node, inputs=tuple)
     cdef object _owner(self, value)
     cpdef _value(self)
+
     @cython.locals(each=Node)
     cdef int _defer(self, op, tuple inputs, tuple spec, bint requires_grad) except -1
     cpdef _arrive(self, data, tuple saved)

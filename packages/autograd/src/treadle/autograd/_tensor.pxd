@@ -12,7 +12,8 @@ cdef class Op:
     pass
 
 
-@cython.locals(requires_grad=bint, pending=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor, tensor=Tensor)
+@cython.locals(requires_grad=bint, pending=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor,
+               tensor=Tensor)
 cpdef Tensor apply(op, tuple inputs)
 
 

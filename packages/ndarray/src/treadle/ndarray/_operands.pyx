@@ -10,8 +10,8 @@ from treadle.ndarray._elementwise cimport copy_view, slots
 from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
 from treadle.ndarray._strided cimport Strided, allocate, cpu_device
 from treadle.ndarray._types cimport (
-    TD_bool, TD_c64, TD_c128, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_complex, is_floating,
-    is_inexact, td_view,
+    TD_bool, TD_c64, TD_c128, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_complex,
+    is_floating, is_inexact, td_view,
 )
 
 from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
