@@ -132,3 +132,25 @@ def test_saved_plain_values_and_many_of_them() -> None:
             return grad * x * 2.0
 
     assert ag.gradgradcheck(Scale(), _leaf(2.0, 3.0))
+
+
+def test_an_op_of_two_functions_saves_its_operands_and_differentiates_twice() -> None:
+    def scaled(xp: Any, x: Any, y: Any) -> Any:
+        return x * y * y
+
+    op = ag.function_op(scaled, lambda xp, grad, x, y: (grad * y * y, grad * 2.0 * x * y))
+    x = ag.Tensor([1.0, 2.0], requires_grad=True)
+    y = ag.Tensor([3.0, -1.0], requires_grad=True)
+    assert str(op(x, y).op) == "scaled()"
+    assert ag.gradcheck(op, [x, y]) and ag.gradgradcheck(op, [x, y])
+
+
+def test_an_op_of_two_functions_is_checked_like_any_other() -> None:
+    x = ag.Tensor([1.0, 2.0], requires_grad=True)
+    wrong = ag.function_op(lambda xp, x: (x * 2.0, (3,)), lambda xp, grad, three: (grad, grad), name="Wrong")
+    with pytest.raises(ag.OpContractError, match=r"Wrong\(\): backward gave 2 gradients for 1 inputs"):
+        wrong(x).sum().backward()
+    with pytest.raises(ag.OpContractError, match="no backward"):
+        ag.function_op(lambda xp, x: x * 2.0)(x).sum().backward()
+    with pytest.raises(ag.GradientCheckError):
+        ag.gradcheck(ag.function_op(lambda xp, x: x * x, lambda xp, grad, x: grad * x), x)
