@@ -30,7 +30,7 @@ class FunctionOp(Op):
         return f"{self._name}()"
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        result = self._forward(xp, *arrays)
+        result: Any = self._forward(xp, *arrays)
         return (result, arrays) if isinstance(result, NDArray) else result
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -55,9 +55,9 @@ def function_op(
     """An op from two functions, for a rule that is needed once; an op with configuration is a subclass of :class:`Op`.
 
     ``forward(xp, *arrays)`` returns the result, and the operands are saved; or ``(result, saved)`` with a tuple of what
-    backward needs. ``backward(xp, grad, *saved)`` returns one gradient for each operand. Both compute with ``xp``, so that
-    gradients can be differentiated again. ``infer(shapes, dtypes)`` lets lazy mode put it off. ``name`` is shown in
-    graphs, forward's own by default. The results are checked as every op's are.
+    backward needs. ``backward(xp, grad, *saved)`` returns one gradient for each operand. Both compute with ``xp``, so
+    that gradients can be differentiated again. ``infer(shapes, dtypes)`` lets lazy mode put it off. ``name`` is shown
+    in graphs, forward's own by default. The results are checked as every op's are.
 
     >>> import treadle.autograd as ag
     >>> cube = ag.function_op(lambda xp, x: x * x * x, lambda xp, grad, x: grad * 3.0 * x * x, name="Cube")
@@ -66,4 +66,4 @@ def function_op(
     >>> x.grad.tolist(), ag.gradcheck(cube, x)
     ([12.0], True)
     """
-    return FunctionOp(forward, backward, infer, name or getattr(forward, "__name__", "FunctionOp"))
+    return FunctionOp(forward, backward, infer, name or str(getattr(forward, "__name__", "FunctionOp")))
