@@ -9,11 +9,18 @@ from typing import Any, NamedTuple
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.complex_parts import conj
-from treadle.ndarray.creation import as_array, asarray
+from treadle.ndarray.creation import as_array, asarray, type_of
 from treadle.ndarray.data_types import result_type
 from treadle.ndarray.errors import DeviceError, LinearAlgebraError, ShapeError
 
-__all__ = ["cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "solve", "svd", "svdvals"]
+__all__ = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "solve", "svd", "svdvals"]
+
+
+class EigResult(NamedTuple):
+    """What :func:`eig` gives."""
+
+    eigenvalues: NDArray
+    eigenvectors: NDArray
 
 
 class EighResult(NamedTuple):
@@ -70,6 +77,15 @@ def _by_lapack(op: str, *operands: NDArray, **options: Any) -> tuple[NDArray, ..
     return arrays if narrow is None else tuple(each.astype(narrow) for each in arrays)
 
 
+def _single(array: NDArray) -> NDArray:
+    """Halves as float32."""
+    return array if array.itemsize > 2 else array.astype("float32")
+
+
+def _complex(array: NDArray) -> NDArray:
+    return array.astype(result_type(array, type_of["complex64"]), copy=False)
+
+
 def cholesky(x: NDArray, /, *, upper: bool = False) -> NDArray:
     """The lower triangular L with L @ L.mT equal to x, or the upper triangular L.mT.
 
@@ -102,6 +118,29 @@ def slogdet(x: NDArray, /) -> SlogdetResult:
     -1.0
     """
     return SlogdetResult(*_by_lapack("slogdet", matrices(x, "slogdet", square=True)))
+
+
+def eig(x: NDArray, /) -> EigResult:
+    """The eigenvalues (..., n), in no order, and the eigenvectors, columns of (..., n, n), of matrices (..., n, n).
+
+    Both are complex, whether x is or not: complex64 of float32 and halves, complex128 of float64. Raises
+    LinearAlgebraError without convergence, and for NaN and infinities.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.eig(nd.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
+    array([0.+1.j, 0.-1.j])
+    """
+    return EigResult(*map(_complex, _by_lapack("eig", _single(matrices(x, "eig", square=True)))))
+
+
+def eigvals(x: NDArray, /) -> NDArray:
+    """The eigenvalues of :func:`eig`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.eigvals(nd.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    array([2.+0.j, 1.+0.j])
+    """
+    return _complex(_by_lapack("eigvals", _single(matrices(x, "eigvals", square=True)))[0])
 
 
 def eigh(x: NDArray, /) -> EighResult:
