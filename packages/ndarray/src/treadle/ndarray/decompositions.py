@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.complex_parts import conj
-from treadle.ndarray.creation import as_array, asarray, type_of
+from treadle.ndarray.creation import as_array, asarray
 from treadle.ndarray.data_types import result_type
 from treadle.ndarray.errors import DeviceError, LinearAlgebraError, ShapeError
 
@@ -60,7 +60,7 @@ def matrices(x: NDArray, op: str, *, square: bool = False) -> NDArray:
     return array if array.dtype.kind in "fc" else array.astype("float32")
 
 
-def _by_lapack(op: str, *operands: NDArray, **options: Any) -> tuple[NDArray, ...]:
+def _by_lapack(op: str, *operands: NDArray, to_complex: bool = False, **options: Any) -> tuple[NDArray, ...]:
     """The results of NumPy's function of that name, on the operands' device."""
     import numpy
 
@@ -72,18 +72,11 @@ def _by_lapack(op: str, *operands: NDArray, **options: Any) -> tuple[NDArray, ..
             results = getattr(numpy.linalg, op)(*(each.numpy() for each in operands), **options)
     except numpy.linalg.LinAlgError as error:
         raise LinearAlgebraError(f"{op}: shape {operands[0].shape}: {error}") from None
-    parts = results if isinstance(results, tuple) else (results,)
-    arrays = tuple(asarray(numpy.asarray(each), device=device) for each in parts)
-    return arrays if narrow is None else tuple(each.astype(narrow) for each in arrays)
-
-
-def _single(array: NDArray) -> NDArray:
-    """Halves as float32."""
-    return array if array.itemsize > 2 else array.astype("float32")
-
-
-def _complex(array: NDArray) -> NDArray:
-    return array.astype(result_type(array, type_of["complex64"]), copy=False)
+    parts = [numpy.asarray(each) for each in (results if isinstance(results, tuple) else (results,))]
+    if to_complex:
+        parts = [each.astype(numpy.result_type(each, numpy.complex64), copy=False) for each in parts]
+    arrays = tuple(asarray(each, device=device) for each in parts)
+    return arrays if narrow is None or to_complex else tuple(each.astype(narrow) for each in arrays)
 
 
 def cholesky(x: NDArray, /, *, upper: bool = False) -> NDArray:
@@ -130,7 +123,7 @@ def eig(x: NDArray, /) -> EigResult:
     >>> nd.linalg.eig(nd.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
     array([0.+1.j, 0.-1.j])
     """
-    return EigResult(*map(_complex, _by_lapack("eig", _single(matrices(x, "eig", square=True)))))
+    return EigResult(*_by_lapack("eig", matrices(x, "eig", square=True), to_complex=True))
 
 
 def eigvals(x: NDArray, /) -> NDArray:
@@ -140,7 +133,7 @@ def eigvals(x: NDArray, /) -> NDArray:
     >>> nd.linalg.eigvals(nd.asarray([[2.0, 0.0], [0.0, 1.0]]))
     array([2.+0.j, 1.+0.j])
     """
-    return _complex(_by_lapack("eigvals", _single(matrices(x, "eigvals", square=True)))[0])
+    return _by_lapack("eigvals", matrices(x, "eigvals", square=True), to_complex=True)[0]
 
 
 def eigh(x: NDArray, /) -> EighResult:
