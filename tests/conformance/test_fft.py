@@ -28,7 +28,7 @@ SHAPES = st.sampled_from([(1,), (2,), (7,), (16,), (3, 5), (4, 1), (2, 3, 4), (1
 
 def plain(value: Any) -> bool:
     """Nothing that would overflow, or come out in another order."""
-    return 0.25 <= abs(value) <= 2 or value == 0
+    return bool(0.25 <= abs(value) <= 2 or value == 0)
 
 
 def dtypes(name: str) -> st.SearchStrategy[str]:
