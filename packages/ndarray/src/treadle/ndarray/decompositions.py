@@ -1,8 +1,8 @@
 """Matrix decompositions and what follows from them, by LAPACK through NumPy.
 
-They are the one thing that the cpu device leaves to NumPy: arrays of the devices cpu and numpy are handed over and
-taken back without a copy (LAPACK makes its own), those of other devices travel through the host. Integers become
-float32; halves are computed in float32 and rounded.
+They and :mod:`treadle.ndarray.fft` are what the cpu device leaves to NumPy: arrays of the devices cpu and numpy are
+handed over and taken back without a copy (LAPACK makes its own), those of other devices travel through the host.
+Integers become float32; halves are computed in float32 and rounded.
 """
 
 from typing import Any, NamedTuple
