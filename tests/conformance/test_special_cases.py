@@ -98,6 +98,7 @@ log: -inf,inf -> inf,3*pi/4; inf,inf -> inf,pi/4; inf,nan -> inf,nan; -inf,nan -
 log: nan,inf -> inf,nan; nan,nan -> nan,nan
 log1p: -1,0 -> -inf,0; 2,inf -> inf,pi/2; 2,nan -> nan,nan; -inf,2 -> inf,pi; inf,2 -> inf,0; -inf,inf -> inf,3*pi/4
 log1p: inf,inf -> inf,pi/4; inf,nan -> inf,nan; -inf,nan -> inf,nan; nan,2 -> nan,nan; nan,inf -> inf,nan
+round: 1.5,-2.5 -> 2,-2; -0.5,0.5 -> -0,0; nan,inf -> nan,inf; -inf,-0 -> -inf,-0
 sign: 0,0 -> 0,0; nan,2 -> nan,nan; 2,nan -> nan,nan; 0,2 -> 0,1
 sinh: 0,0 -> 0,0; 0,inf -> ~0,nan; 0,nan -> ~0,nan; 2,inf -> nan,nan; 2,nan -> nan,nan; inf,0 -> inf,0
 sinh: inf,2 -> -inf,inf; inf,inf -> ~inf,nan; inf,nan -> ~inf,nan; nan,0 -> nan,0; nan,2 -> nan,nan; nan,nan -> nan,nan
