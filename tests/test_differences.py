@@ -19,7 +19,7 @@ ROWS = [
     if line.startswith("| ") and not line.startswith(("| subject", "|---"))
 ]
 
-INTEGERS, ONES = nd.asarray([1, 2, 3]), nd.ones(3)
+INTEGERS, ONES, COMPLEX = nd.asarray([1, 2, 3]), nd.ones(3), nd.asarray([1 + 2j, -1, 1 - 1j])
 CHECKS: dict[str, Callable[[], object]] = {}
 
 
@@ -74,6 +74,12 @@ both(
     lambda: raises(nd.DTypeError, lambda: nd.asarray(np.zeros(2, dtype=[("a", "i4")]))),
     lambda: raises(nd.DTypeError, lambda: nd.asarray(np.zeros(2, dtype=np.longdouble))),
     lambda: raises((BufferError, nd.DTypeError), lambda: nd.asarray(np.zeros(2, dtype="datetime64[s]"))),
+)
+both(
+    "bfloat16",
+    lambda: raises(BufferError, lambda: nd.ones(1, dtype="bfloat16").numpy()),
+    lambda: nd.ones(1, dtype="bfloat16").astype("float32").numpy() == [1.0],
+    lambda: raises(TypeError, lambda: np.dtype("bfloat16")),
 )
 both("names of dtypes", lambda: raises(nd.DTypeError, lambda: nd.dtype("f4")), lambda: np.dtype("f4") == "float32")
 both(
@@ -170,6 +176,27 @@ both(
     "names",
     lambda: not any(hasattr(nd, name) for name in ("array", "concatenate", "transpose", "absolute", "arccos", "power")),
     lambda: all(hasattr(nd, name) for name in ("asarray", "concat", "permute_dims", "abs", "acos", "pow")),
+)
+both(
+    "max, argmax, maximum, < ... of complex numbers",
+    lambda: raises(nd.DTypeError, lambda: nd.max(COMPLEX)) and raises(nd.DTypeError, lambda: nd.argmax(COMPLEX)),
+    lambda: raises(nd.DTypeError, lambda: nd.maximum(COMPLEX, COMPLEX)) and raises(TypeError, lambda: COMPLEX < 1),
+    lambda: np.max(COMPLEX.numpy()) == 1 + 2j and nd.sort(COMPLEX).tolist() == [-1, 1 - 1j, 1 + 2j],
+)
+both(
+    "linalg.eig, linalg.eigvals",
+    lambda: nd.linalg.eigvals(nd.eye(2)).dtype == nd.linalg.eig(nd.eye(2)).eigenvectors.dtype == nd.complex64,
+    lambda: np.linalg.eigvals(np.eye(2)).dtype == np.float64,
+)
+both(
+    "fft of integers",
+    lambda: nd.fft.fft(INTEGERS).dtype == nd.complex64,
+    lambda: np.fft.fft(np.arange(3)).dtype == np.complex128,
+)
+both(
+    "x.real, x.imag, x.conj()",
+    lambda: not any(hasattr(COMPLEX, name) for name in ("real", "imag", "conj")),
+    lambda: nd.real(COMPLEX).tolist() == [1, -1, 1],
 )
 both("linalg.norm", lambda: not hasattr(nd.linalg, "norm") and nd.linalg.vector_norm(ONES).ndim == 0)
 both(

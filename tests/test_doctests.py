@@ -60,7 +60,7 @@ def test_examples_of_the_op_table(op: Op) -> None:
 
 
 # --- every public name has an example, and it runs -------------------------------------------------------------------
-NAMESPACES = (nd, nd.random, nd.linalg)
+NAMESPACES = (nd, nd.random, nd.linalg, nd.fft)
 BLOCKS = "view_"
 """Methods of this prefix are what the view functions are made of; those have the examples."""
 
@@ -113,6 +113,7 @@ def test_the_public_surface_is_found() -> None:
         "NDArray.shape",
         "random.normal",
         "linalg.svd",
+        "fft.rfftn",
         "random.Generator.jump",
     ):
         assert f"treadle.ndarray.{name}" in PUBLIC

@@ -78,6 +78,7 @@ with nd.use_device("cpu"):
     nd.sort(x), nd.argsort(x, axis=0), nd.topk(x, 3), nd.searchsorted(nd.sort(x[0]), x), nd.count_nonzero(x)
     nd.unique_all(x), nd.isin(x, x[0]), nd.cumulative_sum(x, axis=0), nd.logcumsumexp(x, axis=0), nd.histogram(x)
     nd.quantile(x, [0.1, 0.5], axis=0), nd.nanmedian(x), nd.nanvar(x), nd.nanmax(x, axis=1), nd.diff(x)
+    nd.nanargmax(x, axis=1), nd.quantile(x, 0.3, method="closest_observation")
     nd.einsum("ij,kj->ik", x, x), nd.tensordot(x, x.T, axes=1), nd.vecdot(x, x), nd.kron(x[:2], x[:2])
     nd.outer(x[0], x[1]), nd.allclose(x, x), nd.meshgrid(x[0], x[1]), nd.unstack(x), nd.split(x, 2), nd.finfo(x)
     nd.pad(x, 2), nd.pad(x, 2, mode="reflect"), nd.repeat(x, 2), nd.roll(x, 1), nd.tile(x, (2, 1)), nd.rot90(x)

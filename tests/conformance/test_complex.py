@@ -18,7 +18,7 @@ dtypes = st.sampled_from(list(COMPLEX))
 
 UNARY = [op for op in family(Family.UNARY) if op.name in opset.COMPLEX]
 BINARY = [op for op in family(Family.BINARY) if op.name in opset.COMPLEX]
-PARTWISE = frozenset(["positive", "negative", "add", "subtract"])
+PARTWISE = frozenset(["positive", "negative", "round", "add", "subtract"])
 """Ops whose parts are those of real numbers, to the last bit."""
 
 

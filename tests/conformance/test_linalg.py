@@ -165,3 +165,119 @@ def test_nothing_is_copied_on_the_way() -> None:
     """What NumPy made is taken over as it is: the result is a view of NumPy's memory."""
     inverse = linalg.inv(nd.eye(3))
     assert inverse.buffer.owner is not None
+
+
+@st.composite
+def complex_stacks(draw: st.DrawFn, square: bool = False) -> Any:
+    """As :func:`stacks`, complex."""
+    real = draw(stacks(square))
+    imag = np.random.default_rng(draw(st.integers(0, 2**32))).standard_normal(real.shape)
+    return real.astype(np.complex64 if real.dtype == np.float32 else np.complex128) + imag.astype(real.dtype) * 1j
+
+
+def adjoint(values: Any) -> Any:
+    return np.swapaxes(np.conj(values), -1, -2)
+
+
+with_complex = pytest.mark.parametrize("device", ["cpu", "numpy"])
+REAL = {"complex64": "float32", "complex128": "float64"}
+
+
+def close(actual: nd.NDArray, expected: Any, dtype: str) -> None:
+    """The dtype is that named; the values agree to the roundings of float32 or float64, beside the largest."""
+    assert actual.dtype == dtype and actual.shape == np.shape(expected)
+    scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
+    atol = (1e-4 if dtype in ("float32", "complex64") else 1e-10) * scale
+    np.testing.assert_allclose(host(actual), expected, atol=atol)
+
+
+@with_complex
+@hypothesis.given(values=complex_stacks())
+@hypothesis.settings(max_examples=25)
+def test_complex_matrices(device: str, values: Any) -> None:
+    dtype = values.dtype.name
+    real = REAL[dtype]
+    for x in arrays(values, device):
+        for mode in ("reduced", "complete"):
+            q, r = linalg.qr(x, mode=mode)
+            close(q @ r, values, dtype)
+            close(nd.conj(q.mT) @ q, np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], *q.shape[-1:] * 2)), dtype)
+        u, s, vh = linalg.svd(x, full_matrices=False)
+        close((u * s[..., None, :]) @ vh, values, dtype)
+        assert s.dtype == linalg.svdvals(x).dtype == real
+        inverse = linalg.pinv(x)
+        close(x @ inverse @ x, values, dtype)
+        close(nd.conj((x @ inverse).mT), host(x @ inverse), dtype)  # Moore and Penrose: Hermitian
+        close(linalg.trace(x), np.trace(values, axis1=-2, axis2=-1), dtype)
+        if 0 in values.shape[-2:]:
+            continue
+        orders: list[Any] = ["fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf]
+        for order in orders:
+            close(linalg.matrix_norm(x, ord=order), np.linalg.matrix_norm(values, ord=order), real)
+        for power in (0, 1, 2, 3, 0.5, math.inf, -math.inf):
+            close(linalg.vector_norm(x, axis=-1, ord=power), np.linalg.vector_norm(values, axis=-1, ord=power), real)
+        thin = nd.asarray(values[..., :1] * np.asarray([1, 1j, 2], values.dtype), device=device)
+        assert_same(linalg.matrix_rank(thin), np.full(values.shape[:-2], 1))
+
+
+@with_complex
+@hypothesis.given(values=complex_stacks(square=True))
+@hypothesis.settings(max_examples=25)
+def test_complex_square_matrices(device: str, values: Any) -> None:
+    dtype, n = values.dtype.name, values.shape[-1]
+    values = values + 6 * np.eye(n, dtype=dtype)  # away from singular
+    hermitian = values @ adjoint(values)
+    identity = np.broadcast_to(np.eye(n), values.shape)
+    for x, h in zip(arrays(values, device), arrays(hermitian, device), strict=True):
+        close(x @ linalg.inv(x), identity, dtype)
+        sign, logabsdet = linalg.slogdet(x)
+        assert logabsdet.dtype == REAL[dtype]
+        close(linalg.det(x), host(sign) * np.exp(host(logabsdet)), dtype)
+        b = nd.asarray(values[..., :, :1], device=device)
+        close(x @ linalg.solve(x, b), host(b), dtype)
+        lower, upper = linalg.cholesky(h), linalg.cholesky(h, upper=True)
+        close(lower @ nd.conj(lower.mT), hermitian, dtype)
+        close(nd.conj(upper.mT) @ upper, hermitian, dtype)
+        close(upper, np.triu(host(upper)), dtype)
+        w, v = linalg.eigh(h)
+        assert w.dtype == REAL[dtype]
+        close((v * w[..., None, :]) @ nd.conj(v.mT), hermitian, dtype)
+        close(linalg.eigvalsh(h), host(w), REAL[dtype])
+        for power in (0, 1, 3, -2):
+            close(linalg.matrix_power(x, power), np.linalg.matrix_power(values, power), dtype)
+
+
+@with_complex
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "int64", "float16", "bfloat16"])
+def test_eigenvalues(dtype: str, device: str) -> None:
+    """Complex in any case, and x @ v == v * w."""
+    wide = "complex128" if dtype in ("float64", "complex128") else "complex64"
+    values = np.random.default_rng(5).integers(-4, 5, (3, 4, 4)).astype(float)
+    for x in (nd.asarray(values, device=device).astype(dtype), nd.asarray(values, device=device).astype(dtype).mT):
+        w, v = linalg.eig(x)
+        assert v.dtype == wide
+        wide_x = x.astype("float32").astype(wide) if x.itemsize == 2 else x.astype(wide)
+        close(wide_x @ v, host(v * w[..., None, :]), wide)
+        close(linalg.eigvals(x), host(w), wide)
+    rotation = nd.asarray([[0.0, -1.0], [1.0, 0.0]], device=device).astype(dtype)
+    close(nd.sort(nd.imag(linalg.eigvals(rotation))), [-1, 1], REAL[wide])
+    assert linalg.eig(nd.eye(2, dtype=dtype, device=device)).eigenvalues.dtype == wide  # real ones too
+    assert linalg.eigvals(nd.zeros((2, 0, 0), dtype=dtype, device=device)).shape == (2, 0)
+    with pytest.raises(nd.ShapeError, match=r"eig: shape \(2, 3\)"):
+        linalg.eig(nd.ones((2, 3), device=device))
+    with pytest.raises(nd.LinearAlgebraError, match=r"eigvals: shape \(1, 1\)"):
+        linalg.eigvals(nd.full((1, 1), nd.nan, device=device))
+
+
+@with_complex
+def test_complex_products(device: str) -> None:
+    """vecdot conjugates its first operand; outer, cross, tensordot and matmul conjugate nothing."""
+    x, y = np.asarray([1 + 2j, 3j, -1], "complex64"), np.asarray([2 - 1j, 1, 1j], "complex64")
+    a, b = nd.asarray(x, device=device), nd.asarray(y, device=device)
+    assert linalg.vecdot(a, b).item() == np.vdot(x, y)
+    assert_close = np.testing.assert_allclose
+    assert_close(host(linalg.outer(a, b)), np.outer(x, y))
+    assert_close(host(linalg.cross(a, b)), np.cross(x, y))
+    assert_close(host(linalg.tensordot(a, b, axes=1)), np.tensordot(x, y, 1))
+    assert_close(host(linalg.matmul(a, b)), x @ y)
+    assert linalg.vecdot(nd.asarray([1.0, 2.0], device=device), a[:2]).dtype == nd.complex64

@@ -1,4 +1,4 @@
-"""The names and parameters of the Python array API standard 2025.12, of which the package has all but those listed."""
+"""The names and parameters of the Python array API standard 2025.12, all of which the package has."""
 
 import inspect
 from typing import Any
@@ -8,43 +8,105 @@ import pytest
 import treadle.ndarray as nd
 from treadle.ndarray._dispatch import BinaryFunction, UnaryFunction
 
-_FUNCTIONS = """
-abs(x) acos(x) acosh(x) add(x1,x2) asin(x) asinh(x) atan(x) atan2(x1,x2) atanh(x) bitwise_and(x1,x2)
-bitwise_left_shift(x1,x2) bitwise_invert(x) bitwise_or(x1,x2) bitwise_right_shift(x1,x2) bitwise_xor(x1,x2) ceil(x)
-clip(x,min,max) conj(x) copysign(x1,x2) cos(x) cosh(x) divide(x1,x2) equal(x1,x2) exp(x) expm1(x) floor(x)
-floor_divide(x1,x2) greater(x1,x2) greater_equal(x1,x2) hypot(x1,x2) imag(x) isfinite(x) isinf(x) isnan(x) less(x1,x2)
-less_equal(x1,x2) log(x) log1p(x) log2(x) log10(x) logaddexp(x1,x2) logical_and(x1,x2) logical_not(x)
-logical_or(x1,x2) logical_xor(x1,x2) maximum(x1,x2) minimum(x1,x2) multiply(x1,x2) negative(x) nextafter(x1,x2)
-not_equal(x1,x2) positive(x) pow(x1,x2) real(x) reciprocal(x) remainder(x1,x2) round(x) sign(x) signbit(x) sin(x)
-sinh(x) sqrt(x) square(x) subtract(x1,x2) tan(x) tanh(x) trunc(x)
-arange(start,stop,step,dtype,device) asarray(obj,dtype,device,copy) empty(shape,dtype,device)
-empty_like(x,dtype,device) eye(n_rows,n_cols,k,dtype,device) full(shape,fill_value,dtype,device)
-full_like(x,fill_value,dtype,device) from_dlpack(x,device,copy)
-linspace(start,stop,num,dtype,device,endpoint) meshgrid(arrays,indexing)
-ones(shape,dtype,device) ones_like(x,dtype,device) tril(x,k) triu(x,k) zeros(shape,dtype,device)
-zeros_like(x,dtype,device)
-astype(x,dtype,copy,device) can_cast(from_,to) finfo(type) iinfo(type) isdtype(dtype,kind)
-result_type(arrays_and_dtypes)
-take(x,indices,axis) take_along_axis(x,indices,axis)
-matmul(x1,x2) matrix_transpose(x) tensordot(x1,x2,axes) vecdot(x1,x2,axis)
-broadcast_arrays(arrays) broadcast_shapes(shapes) broadcast_to(x,shape) concat(arrays,axis) expand_dims(x,axis)
-flip(x,axis) moveaxis(x,source,destination) permute_dims(x,axes) repeat(x,repeats,axis) reshape(x,shape,copy)
-roll(x,shift,axis) squeeze(x,axis) stack(arrays,axis) tile(x,repetitions) unstack(x,axis)
-argmax(x,axis,keepdims) argmin(x,axis,keepdims) count_nonzero(x,axis,keepdims) nonzero(x)
-searchsorted(x1,x2,side,sorter) where(condition,x1,x2)
-isin(x1,x2,invert) unique_all(x) unique_counts(x) unique_inverse(x) unique_values(x)
-argsort(x,axis,descending,stable) sort(x,axis,descending,stable)
-cumulative_prod(x,axis,dtype,include_initial) cumulative_sum(x,axis,dtype,include_initial) max(x,axis,keepdims)
-mean(x,axis,keepdims) min(x,axis,keepdims) prod(x,axis,dtype,keepdims) std(x,axis,correction,keepdims)
-sum(x,axis,dtype,keepdims) var(x,axis,correction,keepdims)
-all(x,axis,keepdims) any(x,axis,keepdims) diff(x,axis,n,prepend,append)
-linalg.cholesky(x,upper) linalg.cross(x1,x2,axis) linalg.det(x) linalg.diagonal(x,offset) linalg.eigh(x)
-linalg.eigvalsh(x) linalg.inv(x) linalg.matmul(x1,x2) linalg.matrix_norm(x,keepdims,ord) linalg.matrix_power(x,n)
-linalg.matrix_rank(x,rtol) linalg.matrix_transpose(x) linalg.outer(x1,x2) linalg.pinv(x,rtol) linalg.qr(x,mode)
-linalg.slogdet(x) linalg.solve(x1,x2) linalg.svd(x,full_matrices) linalg.svdvals(x) linalg.tensordot(x1,x2,axes)
-linalg.trace(x,offset,dtype) linalg.vecdot(x1,x2,axis) linalg.vector_norm(x,axis,keepdims,ord)
+_UNARY = """
+abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log
+log1p log2 log10 logical_not negative positive real reciprocal round sign signbit sin sinh sqrt square tan tanh trunc
+finfo:type iinfo:type nonzero matrix_transpose unique_all unique_counts unique_inverse unique_values
+linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.matrix_transpose linalg.slogdet
+linalg.svdvals
 """
-FUNCTIONS = _FUNCTIONS.split()
+_BINARY = """
+add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal floor_divide
+greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply
+nextafter not_equal pow remainder subtract matmul linalg.matmul linalg.outer linalg.solve
+"""
+_OTHERS = """
+clip(x, /, min=None, max=None)
+arange(start, /, stop=None, step=1, *, dtype=None, device=None)
+asarray(obj, /, *, dtype=None, device=None, copy=None)
+empty(shape, *, dtype=None, device=None)
+empty_like(x, /, *, dtype=None, device=None)
+eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None)
+from_dlpack(x, /, *, device=None, copy=None)
+full(shape, fill_value, *, dtype=None, device=None)
+full_like(x, /, fill_value, *, dtype=None, device=None)
+linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True)
+meshgrid(*arrays, indexing="xy")
+ones(shape, *, dtype=None, device=None)
+ones_like(x, /, *, dtype=None, device=None)
+tril(x, /, *, k=0)
+triu(x, /, *, k=0)
+zeros(shape, *, dtype=None, device=None)
+zeros_like(x, /, *, dtype=None, device=None)
+astype(x, dtype, /, *, copy=True, device=None)
+can_cast(from_, to, /)
+isdtype(dtype, kind)
+result_type(*arrays_and_dtypes)
+take(x, indices, /, *, axis=None)
+take_along_axis(x, indices, /, *, axis=-1)
+tensordot(x1, x2, /, *, axes=2)
+vecdot(x1, x2, /, *, axis=-1)
+broadcast_arrays(*arrays)
+broadcast_shapes(*shapes)
+broadcast_to(x, /, shape)
+concat(arrays, /, *, axis=0)
+expand_dims(x, /, axis)
+flip(x, /, *, axis=None)
+moveaxis(x, source, destination, /)
+permute_dims(x, /, axes)
+repeat(x, repeats, /, *, axis=None)
+reshape(x, /, shape, *, copy=None)
+roll(x, /, shift, *, axis=None)
+squeeze(x, /, axis)
+stack(arrays, /, *, axis=0)
+tile(x, repetitions, /)
+unstack(x, /, *, axis=0)
+argmax(x, /, *, axis=None, keepdims=False)
+argmin(x, /, *, axis=None, keepdims=False)
+count_nonzero(x, /, *, axis=None, keepdims=False)
+searchsorted(x1, x2, /, *, side="left", sorter=None)
+where(condition, x1, x2, /)
+isin(x1, x2, /, *, invert=False)
+argsort(x, /, *, axis=-1, descending=False, stable=True)
+sort(x, /, *, axis=-1, descending=False, stable=True)
+cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False)
+cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False)
+max(x, /, *, axis=None, keepdims=False)
+mean(x, /, *, axis=None, keepdims=False)
+min(x, /, *, axis=None, keepdims=False)
+prod(x, /, *, axis=None, dtype=None, keepdims=False)
+std(x, /, *, axis=None, correction=0.0, keepdims=False)
+sum(x, /, *, axis=None, dtype=None, keepdims=False)
+var(x, /, *, axis=None, correction=0.0, keepdims=False)
+all(x, /, *, axis=None, keepdims=False)
+any(x, /, *, axis=None, keepdims=False)
+diff(x, /, *, axis=-1, n=1, prepend=None, append=None)
+linalg.cholesky(x, /, *, upper=False)
+linalg.cross(x1, x2, /, *, axis=-1)
+linalg.diagonal(x, /, *, offset=0)
+linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")
+linalg.matrix_power(x, n, /)
+linalg.matrix_rank(x, /, *, rtol=None)
+linalg.pinv(x, /, *, rtol=None)
+linalg.qr(x, /, *, mode="reduced")
+linalg.svd(x, /, *, full_matrices=True)
+linalg.tensordot(x1, x2, /, *, axes=2)
+linalg.trace(x, /, *, offset=0, dtype=None)
+linalg.vecdot(x1, x2, /, *, axis=-1)
+linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)
+fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)
+fft.rfftfreq(n, /, *, d=1.0, dtype=None, device=None)
+fft.fftshift(x, /, *, axes=None)
+fft.ifftshift(x, /, *, axes=None)
+__array_namespace_info__()
+"""
+FUNCTIONS = [f"{name}({operand or 'x'}, /)" for name, _, operand in (each.partition(":") for each in _UNARY.split())]
+FUNCTIONS += [f"{name}(x1, x2, /)" for name in _BINARY.split()]
+_ALONG_AXIS, _ALONG_AXES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"), ("fftn", "ifftn", "rfftn", "irfftn")
+FUNCTIONS += [f"fft.{name}(x, /, *, n=None, axis=-1, norm='backward')" for name in _ALONG_AXIS]
+FUNCTIONS += [f"fft.{name}(x, /, *, s=None, axes=None, norm='backward')" for name in _ALONG_AXES]
+FUNCTIONS += _OTHERS.strip().splitlines()
+"""The signatures of the standard's functions, sections "Functions" and "Extensions"."""
 
 _METHODS = """
 T device dtype mT ndim shape size
@@ -66,18 +128,38 @@ def _named(path: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize("declared", FUNCTIONS)
-def test_functions_take_the_parameters_of_the_standard(declared: str) -> None:
-    """The same names, but that operands which are positional only may be called anything."""
-    path, _, rest = declared.rstrip(")").partition("(")
-    function = _named(path)
+def _signature(function: Any) -> inspect.Signature:
     if isinstance(function, UnaryFunction | BinaryFunction):  # their class cannot tell inspect how each is called
         function = eval(f"lambda {str(vars(function)['__text_signature__'])[1:-1]}: None")
-    parameters = inspect.signature(function).parameters
-    names = [name for name, each in parameters.items() if each.kind is not inspect.Parameter.POSITIONAL_ONLY]
-    positional = len(parameters) - len(names)
-    for place, wanted in enumerate(rest.split(",")):
-        assert place < positional or wanted in parameters, f"{path} lacks {wanted}"
+    return inspect.signature(function)
+
+
+@pytest.mark.parametrize("declared", FUNCTIONS, ids=lambda declared: declared.partition("(")[0])
+def test_functions_take_the_parameters_of_the_standard(declared: str) -> None:
+    """By position what the standard has by position, by name what it has by name, with its defaults."""
+    path, _, rest = declared.partition("(")
+    wanted = inspect.signature(eval(f"lambda {rest.rstrip(')')}: None")).parameters.values()
+    parameters = _signature(_named(path)).parameters
+    in_order = list(parameters.values())
+    for place, each in enumerate(wanted):
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD, each.VAR_POSITIONAL):
+            found = in_order[place]
+            positional = (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+            assert found.kind == each.kind or (found.kind in positional and each.kind == each.POSITIONAL_ONLY), path
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+            found = parameters[each.name]
+            assert found.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY), f"{path}: {each.name} by keyword"
+        assert each.default in (each.empty, found.default), f"{path}: the default of {each.name}"
+    needed = [each for each in in_order if each.default is each.empty and each.kind != each.VAR_POSITIONAL]
+    assert len(needed) <= len(wanted), f"{path} needs more than the standard gives"
+
+
+def test_all_functions_of_the_standard_are_named_once() -> None:
+    names = [declared.partition("(")[0] for declared in FUNCTIONS]
+    assert len(names) == len(set(names)) == 175
+    for extension in ("linalg", "fft"):
+        listed = {name.partition(".")[2] for name in names if name.startswith(f"{extension}.")}
+        assert listed == set(getattr(nd, extension).__all__)
 
 
 @pytest.mark.parametrize("name", METHODS)

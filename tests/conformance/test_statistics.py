@@ -15,7 +15,7 @@ from strategies import DEVICES, DTYPES, FLOATS, INTEGERS, SHAPES, operands
 each_device = pytest.mark.parametrize("device", DEVICES)
 METHODS = [
     "linear", "lower", "higher", "nearest", "midpoint", "interpolated_inverted_cdf", "hazen", "weibull",
-    "median_unbiased", "normal_unbiased",
+    "median_unbiased", "normal_unbiased", "inverted_cdf", "averaged_inverted_cdf", "closest_observation",
 ]  # fmt: skip
 
 
@@ -131,6 +131,40 @@ def test_nan_reductions_of_integers_are_the_plain_ones(device: str, dtype: str) 
     for name in ("sum", "prod", "max", "min"):
         plain, without = getattr(nd, name)(x, axis=0), getattr(nd, "nan" + name)(x, axis=0)
         assert plain.dtype == without.dtype and plain.tolist() == without.tolist()
+
+
+@each_device
+@pytest.mark.parametrize("function", ["nanargmax", "nanargmin"])
+@hypothesis.given(data=st.data())
+def test_index_reductions_without_nan(function: str, device: str, data: st.DataObject) -> None:
+    """Against a search in Python: NumPy's own functions take NaN for an infinity."""
+    shape = data.draw(SHAPES.filter(lambda shape: 0 not in shape))
+    dtype = data.draw(st.sampled_from(DTYPES))
+    operand = data.draw(operands(dtype, shape, (-2.0, 2.0)))
+    axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1)) if shape else None
+    keepdims = data.draw(st.booleans())
+    hypothesis.note(f"nd.{function}({operand.code(device)}, axis={axis}, keepdims={keepdims})")
+    x, largest = operand.numpy(), function == "nanargmax"
+    absent = np.isnan(x)
+    if absent.all(axis=axis).any():
+        with pytest.raises(nd.ShapeError, match=f"{function}: shape"):
+            getattr(nd, function)(operand.array(device), axis=axis)
+        return
+    lines = x.reshape(1, -1) if axis is None else np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+    chosen = [
+        next(i for i, value in enumerate(line) if value == (max if largest else min)(v for v in line if v == v))
+        for line in lines.tolist()
+    ]
+    kept = np.max(x, axis=axis, keepdims=keepdims).shape if x.ndim else ()
+    actual = getattr(nd, function)(operand.array(device), axis=axis, keepdims=keepdims)
+    assert_same(actual, np.asarray(chosen).reshape(kept))
+
+
+@each_device
+def test_index_reductions_tell_nan_from_the_infinity_that_loses(device: str) -> None:
+    x = nd.asarray([[nd.nan, -nd.inf, nd.nan, -nd.inf], [nd.nan, 1.0, nd.nan, 2.0]], device=device)
+    assert nd.nanargmax(x, axis=1).tolist() == [1, 3] and nd.nanargmin(-x, axis=1).tolist() == [1, 3]
+    assert nd.nanargmax(x[0]).item() == 1 and nd.nanargmax(x).item() == 7 and nd.nanargmin(x).item() == 1
 
 
 @each_device

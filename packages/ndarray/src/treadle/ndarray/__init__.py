@@ -108,7 +108,7 @@ from treadle.ndarray.reductions import (
 )
 
 if TYPE_CHECKING:  # loaded when first asked for, see __getattr__ below
-    from treadle.ndarray import linalg, random
+    from treadle.ndarray import fft, linalg, random
     from treadle.ndarray.buffers import frombuffer
     from treadle.ndarray.complex_parts import conj, imag, real
     from treadle.ndarray.convolution import conv, conv_input_gradient, conv_weight_gradient
@@ -118,7 +118,17 @@ if TYPE_CHECKING:  # loaded when first asked for, see __getattr__ below
     from treadle.ndarray.files import load, save, savez, savez_compressed
     from treadle.ndarray.linalg import trace
     from treadle.ndarray.namespace_info import __array_namespace_info__
-    from treadle.ndarray.nan_reductions import nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar
+    from treadle.ndarray.nan_reductions import (
+        nanargmax,
+        nanargmin,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )
     from treadle.ndarray.padding import pad, repeat
     from treadle.ndarray.pooling import avg_pool, avg_pool_gradient, max_pool, max_pool_gradient
     from treadle.ndarray.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
@@ -304,7 +314,7 @@ __all__ += [
     "vecdot",
 ]
 __all__ += elementwise.__all__
-__all__ += ["bfloat16", "complex64", "complex128", "float16"]
+__all__ += ["bfloat16", "complex64", "complex128", "fft", "float16", "nanargmax", "nanargmin"]
 __all__ += [
     "FileFormatError", "avg_pool", "avg_pool_gradient", "conv", "conv_input_gradient", "conv_weight_gradient",
     "from_dlpack", "frombuffer", "load", "max_pool", "max_pool_gradient", "save", "savez", "savez_compressed",
@@ -323,7 +333,7 @@ _ROOMS = {
     "files": "load save savez savez_compressed",
     "linalg": "trace",
     "namespace_info": "__array_namespace_info__",
-    "nan_reductions": "nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "padding": "pad repeat",
     "pooling": "avg_pool avg_pool_gradient max_pool max_pool_gradient",
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
@@ -336,7 +346,7 @@ _ROOMS = {
     "windows": "as_strided diagonal sliding_window_view",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
-_ROOM_OF |= {"linalg": "linalg", "random": "random"}
+_ROOM_OF |= {"fft": "fft", "linalg": "linalg", "random": "random"}
 
 
 if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a known one

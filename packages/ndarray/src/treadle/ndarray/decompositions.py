@@ -1,8 +1,8 @@
 """Matrix decompositions and what follows from them, by LAPACK through NumPy.
 
-They are the one thing that the cpu device leaves to NumPy: arrays of the devices cpu and numpy are handed over and
-taken back without a copy (LAPACK makes its own), those of other devices travel through the host. Integers become
-float32; halves are computed in float32 and rounded.
+They and :mod:`treadle.ndarray.fft` are what the cpu device leaves to NumPy: arrays of the devices cpu and numpy are
+handed over and taken back without a copy (LAPACK makes its own), those of other devices travel through the host.
+Integers become float32; halves are computed in float32 and rounded.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,14 @@ from treadle.ndarray.creation import as_array, asarray
 from treadle.ndarray.data_types import result_type
 from treadle.ndarray.errors import DeviceError, LinearAlgebraError, ShapeError
 
-__all__ = ["cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "solve", "svd", "svdvals"]
+__all__ = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "solve", "svd", "svdvals"]
+
+
+class EigResult(NamedTuple):
+    """What :func:`eig` gives."""
+
+    eigenvalues: NDArray
+    eigenvectors: NDArray
 
 
 class EighResult(NamedTuple):
@@ -53,7 +60,7 @@ def matrices(x: NDArray, op: str, *, square: bool = False) -> NDArray:
     return array if array.dtype.kind in "fc" else array.astype("float32")
 
 
-def _by_lapack(op: str, *operands: NDArray, **options: Any) -> tuple[NDArray, ...]:
+def _by_lapack(op: str, *operands: NDArray, to_complex: bool = False, **options: Any) -> tuple[NDArray, ...]:
     """The results of NumPy's function of that name, on the operands' device."""
     import numpy
 
@@ -65,9 +72,11 @@ def _by_lapack(op: str, *operands: NDArray, **options: Any) -> tuple[NDArray, ..
             results = getattr(numpy.linalg, op)(*(each.numpy() for each in operands), **options)
     except numpy.linalg.LinAlgError as error:
         raise LinearAlgebraError(f"{op}: shape {operands[0].shape}: {error}") from None
-    parts = results if isinstance(results, tuple) else (results,)
-    arrays = tuple(asarray(numpy.asarray(each), device=device) for each in parts)
-    return arrays if narrow is None else tuple(each.astype(narrow) for each in arrays)
+    parts = [numpy.asarray(each) for each in (results if isinstance(results, tuple) else (results,))]
+    if to_complex:
+        parts = [each.astype(numpy.result_type(each, numpy.complex64), copy=False) for each in parts]
+    arrays = tuple(asarray(each, device=device) for each in parts)
+    return arrays if narrow is None or to_complex else tuple(each.astype(narrow) for each in arrays)
 
 
 def cholesky(x: NDArray, /, *, upper: bool = False) -> NDArray:
@@ -102,6 +111,29 @@ def slogdet(x: NDArray, /) -> SlogdetResult:
     -1.0
     """
     return SlogdetResult(*_by_lapack("slogdet", matrices(x, "slogdet", square=True)))
+
+
+def eig(x: NDArray, /) -> EigResult:
+    """The eigenvalues (..., n), in no order, and the eigenvectors, columns of (..., n, n), of matrices (..., n, n).
+
+    Both are complex, whether x is or not: complex64 of float32 and halves, complex128 of float64. Raises
+    LinearAlgebraError without convergence, and for NaN and infinities.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.eig(nd.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
+    array([0.+1.j, 0.-1.j])
+    """
+    return EigResult(*_by_lapack("eig", matrices(x, "eig", square=True), to_complex=True))
+
+
+def eigvals(x: NDArray, /) -> NDArray:
+    """The eigenvalues of :func:`eig`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.eigvals(nd.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    array([2.+0.j, 1.+0.j])
+    """
+    return _by_lapack("eigvals", matrices(x, "eigvals", square=True), to_complex=True)[0]
 
 
 def eigh(x: NDArray, /) -> EighResult:

@@ -1,7 +1,6 @@
 """The array API standard's extension for linear algebra: ``treadle.ndarray.linalg``.
 
-Products and norms run on own kernels, decompositions through LAPACK (:mod:`treadle.ndarray.decompositions`). ``eig``
-and ``eigvals`` need complex dtypes.
+Products and norms run on own kernels, decompositions through LAPACK (:mod:`treadle.ndarray.decompositions`).
 """
 
 import builtins
@@ -16,7 +15,9 @@ from treadle.ndarray.data_types import finfo
 from treadle.ndarray.decompositions import (
     cholesky,
     det,
+    eig,
     eigh,
+    eigvals,
     eigvalsh,
     inv,
     qr,
@@ -43,9 +44,9 @@ from treadle.ndarray.searching import count_nonzero
 from treadle.ndarray.windows import diagonal as _diagonal
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
-    "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-    "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
+    "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 

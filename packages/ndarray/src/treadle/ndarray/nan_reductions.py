@@ -3,10 +3,11 @@
 from treadle.ndarray import reductions
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.creation import DTypeLike, as_array
-from treadle.ndarray.elementwise import divide, isnan, sqrt, square, where
+from treadle.ndarray.elementwise import divide, equal, isnan, sqrt, square, where
+from treadle.ndarray.errors import ShapeError
 from treadle.ndarray.reductions import Axis
 
-__all__ = ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+__all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
 
 def nansum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
@@ -51,6 +52,28 @@ def nanmin(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArr
     return _undefined_without_numbers(smallest, x, axis, keepdims)
 
 
+def nanargmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """The int64 index of the first largest element that is not NaN, along axis or in C order over all.
+
+    Raises ShapeError where there is none.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanargmax(nd.asarray([1.0, nd.nan, 2.0])).item()
+    2
+    """
+    return _index("argmax", x, axis, keepdims)
+
+
+def nanargmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """The int64 index of the first smallest element that is not NaN, as :func:`nanargmax`.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.nanargmin(nd.asarray([1.0, nd.nan, 2.0])).item()
+    0
+    """
+    return _index("argmin", x, axis, keepdims)
+
+
 def nanmean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
     """The mean over axis of the elements that are not NaN; NaN where there are none. Integers become float32 first.
 
@@ -86,6 +109,21 @@ def nanstd(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdim
     """
     result: NDArray = sqrt(nanvar(x, axis=axis, correction=correction, keepdims=keepdims))
     return result
+
+
+def _index(op: str, x: NDArray, axis: int | None, keepdims: bool) -> NDArray:
+    array = as_array(x)
+    choose = reductions.argmax if op == "argmax" else reductions.argmin
+    if array.dtype.kind != "f":
+        return choose(array, axis=axis, keepdims=keepdims)
+    numbers = ~isnan(array)
+    if not reductions.all(reductions.any(numbers, axis=axis)):
+        raise ShapeError(f"nan{op}: shape {array.shape}, axis {axis}: among NaN alone there is nothing to choose")
+    worst = float("-inf") if op == "argmax" else float("inf")
+    filled = _filled(array, worst)
+    best = (reductions.max if op == "argmax" else reductions.min)(filled, axis=axis, keepdims=keepdims)
+    first = reductions.argmax(numbers, axis=axis, keepdims=keepdims)  # where the numbers are infinite as the filling is
+    return where(equal(best, worst), first, choose(filled, axis=axis, keepdims=keepdims))
 
 
 def _floating(x: NDArray) -> NDArray:

@@ -167,7 +167,7 @@ _ROWS = (
     _unary("floor", _NUMERIC, "The largest whole number not above x.", "floor([1.5, -1.5]) -> [1.0, -2.0]"),
     _unary("ceil", _NUMERIC, "The smallest whole number not below x.", "ceil([1.5, -1.5]) -> [2.0, -1.0]"),
     _unary("trunc", _NUMERIC, "x without its fraction.", "trunc([1.5, -1.5]) -> [1.0, -1.0]"),
-    _unary("round", _NUMERIC, "The nearest whole number, ties to even.", "round([0.5, 1.5]) -> [0.0, 2.0]"),
+    _unary("round", _NUMERIC, "The nearest whole number, ties to even; of each part of a complex number.", "round([0.5, 1.5]) -> [0.0, 2.0]"),
     _unary("bitwise_invert", _BITWISE, "Every bit inverted; not, for booleans.", "bitwise_invert([0, 1]) -> [-1, -2]"),
     _unary("logical_not", _ALL, "True where x is zero.", "logical_not([0, 2]) -> [True, False]", result=Result.BOOL),
     _unary("isnan", _ALL, "True where x is NaN.", "isnan([1.0]) -> [False]", result=Result.BOOL),
@@ -238,8 +238,8 @@ _ROWS = (
 OPS: dict[str, Op] = {row.name: row for row in _ROWS}
 
 COMPLEX = frozenset([
-    "positive", "negative", "abs", "sign", "square", "reciprocal", "sqrt", "exp", "expm1", "log", "log1p", "log2", "log10",
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logical_not", "isnan",
+    "positive", "negative", "abs", "sign", "square", "reciprocal", "round", "sqrt", "exp", "expm1", "log", "log1p", "log2",
+    "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logical_not", "isnan",
     "isinf", "isfinite", "add", "subtract", "multiply", "divide", "pow", "equal", "not_equal", "logical_and", "logical_or",
     "logical_xor", "where", "sum", "prod", "mean", "any", "all", "cumsum", "cumprod",
 ])  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array, asarray, full
-from treadle.ndarray.elementwise import ceil, equal, floor, isnan, maximum, minimum, round, where
+from treadle.ndarray.elementwise import ceil, equal, floor, isnan, maximum, minimum, remainder, round, where
 from treadle.ndarray.errors import ShapeError
 from treadle.ndarray.indexing import take_along_axis
 from treadle.ndarray.manipulation import reshape, stack
@@ -23,6 +23,8 @@ _CONTINUOUS = {
     "normal_unbiased": (3 / 8, 3 / 8),
 }
 """alpha and beta of Hyndman and Fan, "Sample quantiles in statistical packages" (1996), types 4 to 9."""
+_STEPS = {"inverted_cdf": 0.0, "averaged_inverted_cdf": 0.0, "closest_observation": -0.5}
+"""m of their types 1 to 3, which jump from element to element."""
 _ROUNDED = {"lower": floor, "higher": ceil, "nearest": round, "midpoint": None}
 
 
@@ -42,6 +44,8 @@ def _lines(x: NDArray, axis: Axis, op: str) -> tuple[NDArray, tuple[int, ...]]:
 
 def _place(count: NDArray, q: float, method: str) -> tuple[NDArray, NDArray, NDArray]:
     """The places below and above the quantile among ``count`` sorted elements, and how far between them it lies."""
+    if method in _STEPS:
+        return _step(count, q, method)
     alpha, beta = _CONTINUOUS.get(method, (1.0, 1.0))
     virtual = count * q + (alpha + q * (1.0 - alpha - beta)) - 1.0
     rounding = _ROUNDED.get(method)
@@ -56,6 +60,20 @@ def _place(count: NDArray, q: float, method: str) -> tuple[NDArray, NDArray, NDA
     return below.astype("int64"), above.astype("int64"), between
 
 
+def _step(count: NDArray, q: float, method: str) -> tuple[NDArray, NDArray, NDArray]:
+    """:func:`_place` of the methods that jump: an element, or where it falls on one exactly, as the method has it."""
+    virtual = count * q - 1.0 + _STEPS[method]
+    place = floor(virtual)
+    exact = equal(virtual, place)
+    last = maximum(count - 1.0, 0.0)
+    low, high = (minimum(maximum(each, 0.0), last).astype("int64") for each in (place, place + 1.0))
+    stays = exact & equal(remainder(place, 2.0), 1.0) if method == "closest_observation" else exact
+    below = where(stays, low, high)
+    if method == "averaged_inverted_cdf":
+        return below, high, where(exact, 0.5, 0.0)
+    return below, below, virtual * 0.0
+
+
 def _between(low: NDArray, high: NDArray, share: NDArray) -> NDArray:
     """low + (high - low) * share, from the nearer end; exact at the ends and between equal numbers."""
     share = share.astype(low.dtype)
@@ -67,8 +85,9 @@ def _between(low: NDArray, high: NDArray, share: NDArray) -> NDArray:
 def _quantiles(
     op: str, x: NDArray, fractions: list[float], axis: Axis, method: str, keepdims: bool, skip_nan: bool
 ) -> list[NDArray]:
-    if method not in _CONTINUOUS and method not in _ROUNDED:
-        raise ValueError(f"{op}: no method {method!r}; there are {', '.join((*_CONTINUOUS, *_ROUNDED))}")
+    methods = (*_CONTINUOUS, *_STEPS, *_ROUNDED)
+    if method not in methods:
+        raise ValueError(f"{op}: no method {method!r}; there are {', '.join(methods)}")
     if any(not 0.0 <= each <= 1.0 for each in fractions):
         raise ValueError(f"{op}: {fractions} must lie between 0 and 1 (percentiles between 0 and 100)")
     array = as_array(x)
@@ -117,7 +136,8 @@ def quantile(
     """The value below which the fraction q of the elements over axes lies, interpolated between neighbours.
 
     q may be a sequence: its axes then lead the result's. ``method`` is one of NumPy's: linear, lower, higher, nearest,
-    midpoint, interpolated_inverted_cdf, hazen, weibull, median_unbiased, normal_unbiased. NaN where an element is, and
+    midpoint, inverted_cdf, averaged_inverted_cdf, closest_observation, interpolated_inverted_cdf, hazen, weibull,
+    median_unbiased, normal_unbiased. NaN where an element is, and
     of nothing. Integers become float32 first. Raises ShapeError; ValueError for q outside [0, 1] and another method.
 
     >>> import treadle.ndarray as nd

@@ -43,6 +43,11 @@ TD_FN td_c64 td_narrowed(td_c128 x)
         T z = {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; \
         return z; \
     } \
+    TD_FN T td_round_##sfx(T x) \
+    { \
+        T z = {td_rint(x.re), td_rint(x.im)}; \
+        return z; \
+    } \
     TD_FN T td_square_##sfx(T x) { return td_multiply_##sfx(x, x); } \
     TD_FN td_bool td_logical_not_##sfx(T x) { return x.re == 0 && x.im == 0; } \
     TD_FN td_bool td_isnan_##sfx(T x) { return x.re != x.re || x.im != x.im; } \

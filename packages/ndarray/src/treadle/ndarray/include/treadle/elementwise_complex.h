@@ -8,8 +8,8 @@
 #include "complex_math.h"
 
 #define TD_COMPLEX_UNARY_OPS(X) \
-    X(positive, T) X(negative, T) X(abs, R) X(sign, T) X(square, T) X(reciprocal, T) X(sqrt, T) \
-    X(exp, T) X(expm1, T) X(log, T) X(log1p, T) X(log2, T) X(log10, T) \
+    X(positive, T) X(negative, T) X(abs, R) X(sign, T) X(square, T) X(reciprocal, T) X(round, T) \
+    X(sqrt, T) X(exp, T) X(expm1, T) X(log, T) X(log1p, T) X(log2, T) X(log10, T) \
     X(sin, T) X(cos, T) X(tan, T) X(asin, T) X(acos, T) X(atan, T) \
     X(sinh, T) X(cosh, T) X(tanh, T) X(asinh, T) X(acosh, T) X(atanh, T) \
     X(logical_not, td_bool) X(isnan, td_bool) X(isinf, td_bool) X(isfinite, td_bool)
