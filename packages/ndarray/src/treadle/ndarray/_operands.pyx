@@ -10,8 +10,8 @@ from treadle.ndarray._elementwise cimport copy_view, slots
 from treadle.ndarray._layout cimport broadcast_view, overlaps, same_shape, same_view
 from treadle.ndarray._strided cimport Strided, allocate, cpu_device
 from treadle.ndarray._types cimport (
-    TD_bool, TD_c64, TD_c128, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_complex, is_floating,
-    is_inexact, td_view,
+    TD_bool, TD_c64, TD_c128, TD_f32, TD_f64, TD_i64, TD_u8, TD_u64, Device, DType, dtype_from_id, is_complex,
+    is_floating, is_inexact, td_view,
 )
 
 from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
@@ -103,6 +103,17 @@ cdef Strided operand(object value, Strided like):
     if scalar is None:
         return None
     return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
+
+
+cdef object no_array(str op, object other):
+    return DTypeError(f"{op}: {type(other).__name__} is no array; convert it with asarray")
+
+
+cdef object foreign(str op, object other):
+    """What an operator answers to an operand that is no array: that it is its turn. NumPy's would not take it."""
+    if hasattr(other, "__array_interface__"):
+        raise no_array(op, other)
+    return NotImplemented
 
 
 cdef int must_share_device(Strided x, Strided y, str op) except -1:

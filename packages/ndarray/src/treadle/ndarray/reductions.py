@@ -109,13 +109,14 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> nd.var(nd.asarray([1.0, 3.0])).item()
     1.0
     """
-    array = _floating(x)
-    if array.itemsize == 2 and array.dtype.kind == "f":  # halves: in float32, rounded once
-        wide = array.astype("float32")
-        return var(wide, axis=axis, correction=correction, keepdims=keepdims).astype(array.dtype)
-    if array.dtype.kind == "c":
+    if as_array(x).dtype.kind == "c":
+        array = as_array(x)
         parts = (var(each, axis=axis, correction=correction, keepdims=keepdims) for each in _complex_parts(array))
         return next(parts) + next(parts)
+    array = _floating(x)
+    if array.itemsize == 2:  # halves: in float32, rounded once
+        wide = array.astype("float32")
+        return var(wide, axis=axis, correction=correction, keepdims=keepdims).astype(array.dtype)
     axes = _families.normal_axes("var", array, axis)
     fused = _fused.variance(array, axes, correction, keepdims)
     return _composed_var(array, axes, correction, keepdims) if fused is None else fused
