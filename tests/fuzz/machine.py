@@ -120,11 +120,19 @@ class Machine:
         if statement.view_of:
             self._check_sharing(statement)
         elif statement.makes:  # laid out as treadle's: whether a reshape is a view follows from that
-            self.theirs[statement.target] = self._values(statement.target).copy(order="K")
+            self.theirs[statement.target] = self._laid_out(statement.target)
         else:
             expected[...] = self._values(statement.target)
         for name in self.theirs:
             self._check(statement, name, 0, 0.0)
+
+    def _laid_out(self, name: str) -> Values:
+        """A copy with the axes in the order of treadle's in memory, which is lost on the way from another device."""
+        values, strides = self._values(name), self.ours[name].strides
+        if self.device == "cpu":
+            return values.copy(order="K")
+        order = sorted(range(values.ndim), key=lambda axis: -abs(strides[axis]))
+        return values.transpose(order).copy().transpose(np.argsort(order))
 
     def _values(self, name: str) -> Values:
         values: Values = self.ours[name].to_device("cpu").numpy()
