@@ -224,9 +224,7 @@ def test_places_and_groups(name: str, device: str, size: int) -> None:
         places = nd.searchsorted(nd.sort(x), x, side=side)
         np.testing.assert_array_equal(np.asarray(places.tolist(), np.int64), np.searchsorted(ordered, numbers, side))
     found = nd.unique_all(x)
-    values, first, inverse, counts = np.unique(
-        numbers, return_index=True, return_inverse=True, return_counts=True
-    )
+    values, first, inverse, counts = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
     assert found.values.dtype == name
     for actual, expected in zip(found, (values, first, inverse, counts), strict=True):
         assert actual.tolist() == expected.tolist()

@@ -217,8 +217,8 @@ cdef void _run_block(void *context, int64_t block) noexcept nogil:
 cdef void _merge_f32(const LongSum *total, int64_t start, int64_t count, double *sums) noexcept nogil:
     cdef int64_t size = total.product.m * total.product.n
     cdef const float *part = <const float *>total.parts + start
-    cdef int64_t run, j
-    for run in range(total.runs):
+    cdef int64_t j, _
+    for _ in range(total.runs):
         for j in range(count):
             sums[j] += part[j]
         part += size
@@ -230,10 +230,10 @@ cdef void _merge_f64(const LongSum *total, int64_t start, int64_t count, double 
     cdef int64_t size = total.product.m * total.product.n
     cdef const double *part = <const double *>total.parts + start
     cdef double x, added
-    cdef int64_t run, j
+    cdef int64_t j, _
     for j in range(count):
         lost[j] = 0
-    for run in range(total.runs):
+    for _ in range(total.runs):
         for j in range(count):
             x = sums[j] + part[j]
             added = x - sums[j]
