@@ -60,9 +60,9 @@ def _fresh(draw: Draw, op: str, ours: str, theirs: str, *uses: str, ulps: float 
     return Statement(op, name, f"{name} = {ours}", f"{name} = {theirs}", uses, ulps=ulps, slack=slack)
 
 
-def zero_slack(op: Op) -> str:
+def zero_slack(op: str) -> str:
     """The least slack, which frees the signs of zeros, for ops that may give either."""
-    return "5e-324" if op.name in oracle.ANY_ZERO else "0.0"
+    return "5e-324" if op in oracle.ANY_ZERO else "0.0"
 
 
 def _exactness(op: Op) -> float:
@@ -76,7 +76,7 @@ def unary(draw: Draw) -> Statement | None:
     theirs = expression(draw, op, (x,)) if x else None
     if x is None or theirs is None:
         return None
-    return _fresh(draw, op.name, f"nd.{op.name}({x})", theirs, x, ulps=_exactness(op), slack=zero_slack(op))
+    return _fresh(draw, op.name, f"nd.{op.name}({x})", theirs, x, ulps=_exactness(op), slack=zero_slack(op.name))
 
 
 def _broadcasts(x: Values, y: Values) -> bool:
@@ -97,7 +97,9 @@ def binary(draw: Draw) -> Statement | None:
     theirs = expression(draw, op, (x, y)) if y else None
     if y is None or theirs is None:
         return None
-    return _fresh(draw, op.name, f"nd.{op.name}({x}, {y})", theirs, x, y, ulps=_exactness(op), slack=zero_slack(op))
+    return _fresh(
+        draw, op.name, f"nd.{op.name}({x}, {y})", theirs, x, y, ulps=_exactness(op), slack=zero_slack(op.name)
+    )
 
 
 def where(draw: Draw) -> Statement | None:

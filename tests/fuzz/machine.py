@@ -80,7 +80,7 @@ def _first_difference(actual: Values, expected: Values) -> str:
     """Where two arrays of one shape differ most, as a part of the value, and how."""
     with np.errstate(all="ignore"):
         distance = np.abs(actual.astype(np.complex128) - expected.astype(np.complex128))
-        distance = np.nan_to_num(distance / np.abs(expected.astype(np.complex128)), nan=np.inf)
+        distance = np.asarray(np.nan_to_num(distance / np.abs(expected.astype(np.complex128)), nan=np.inf))
         distance[actual == expected] = 0
         distance[(actual != actual) & (expected != expected)] = 0
     worst = np.unravel_index(np.argmax(distance), actual.shape) if actual.ndim else ()

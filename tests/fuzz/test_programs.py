@@ -84,7 +84,7 @@ def _raises(function: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("name", "fault", "kind", "most"),
     [
-        ("add", _wrong_tail, "values", 3),
+        ("add", _wrong_tail, "values", 4),
         ("cumsum", _wrong_tail, "values", 2),
         ("permute_dims", _copies, "memory", 2),
         ("flip", _raises, "ShapeError", 2),

@@ -156,5 +156,5 @@ def out(draw: Draw) -> Statement | None:
     ulps = oracle.ulps(OPS[op.name])
     uses = (target, *names)
     return Statement(
-        f"out {op.name}", target, ours, theirs, uses, makes=False, ulps=ulps and 2 * ulps, slack=zero_slack(op)
+        f"out {op.name}", target, ours, theirs, uses, makes=False, ulps=ulps and 2 * ulps, slack=zero_slack(op.name)
     )
