@@ -97,6 +97,17 @@ def test_scan(op: Op, device: str, data: st.DataObject) -> None:
     assert_same(actual, expected, ulps=tolerance(op, operand.numpy()), slack=slack, zero_signs=False)
 
 
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_running_sums_of_negative_zeros(dtype: str, axis: int, device: str) -> None:
+    """A scan starts from its first element, as NumPy's."""
+    x = nd.full((3, 2), -0.0, dtype=dtype, device=device)
+    total = nd.real(nd.cumsum(x, axis=axis)).astype("float32")
+    assert nd.signbit(total).all()
+    assert not nd.signbit(nd.cumsum(nd.asarray([-0.0, 0.0], device=device)))[1]
+
+
 @each_device
 @pytest.mark.parametrize("op", [OPS["sum"], OPS["max"], OPS["argmax"], OPS["cumsum"]], ids=lambda op: op.name)
 @pytest.mark.parametrize("axis", [2, -3])

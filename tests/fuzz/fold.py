@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from fuzz.compute import ANY_ZERO, _fresh
+from fuzz.compute import _fresh, zero_slack
 from fuzz.draw import MOST_ELEMENTS, Draw
 from fuzz.machine import Statement, Values
 
@@ -51,8 +51,8 @@ def reduction(draw: Draw) -> Statement | None:
         return None
     keep = f"axis={axis}, keepdims={draw.often(0.3)}"
     theirs = f"np.{op}({x}, {keep})"
-    slack = "0.0"
-    ulps = 1.0 if op in ("sum", "mean") and value.dtype.kind == "f" else ANY_ZERO if op in ("max", "min") else 0.0
+    slack = zero_slack(op)
+    ulps = 1.0 if op in ("sum", "mean") and value.dtype.kind == "f" else 0.0
     if op in ("sum", "prod", "mean") and value.dtype.kind == "f":
         theirs = f"np.asarray(np.{op}({_wide(x, value)}, {keep})).astype({value.dtype.name!r})"
         of = "np.sum" if op != "prod" else "np.prod"

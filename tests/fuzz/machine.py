@@ -80,7 +80,7 @@ def _first_difference(actual: Values, expected: Values) -> str:
     """Where two arrays of one shape differ most, as a part of the value, and how."""
     with np.errstate(all="ignore"):
         distance = np.abs(actual.astype(np.complex128) - expected.astype(np.complex128))
-        distance = np.nan_to_num(distance / np.abs(expected.astype(np.complex128)), nan=np.inf)
+        distance = np.asarray(np.nan_to_num(distance / np.abs(expected.astype(np.complex128)), nan=np.inf))
         distance[actual == expected] = 0
         distance[(actual != actual) & (expected != expected)] = 0
     worst = np.unravel_index(np.argmax(distance), actual.shape) if actual.ndim else ()
@@ -120,11 +120,19 @@ class Machine:
         if statement.view_of:
             self._check_sharing(statement)
         elif statement.makes:  # laid out as treadle's: whether a reshape is a view follows from that
-            self.theirs[statement.target] = self._values(statement.target).copy(order="K")
+            self.theirs[statement.target] = self._laid_out(statement.target)
         else:
             expected[...] = self._values(statement.target)
         for name in self.theirs:
             self._check(statement, name, 0, 0.0)
+
+    def _laid_out(self, name: str) -> Values:
+        """A copy with the axes in the order of treadle's in memory, which is lost on the way from another device."""
+        values, strides = self._values(name), self.ours[name].strides
+        if self.device == "cpu":
+            return values.copy(order="K")
+        order = sorted(range(values.ndim), key=lambda axis: -abs(strides[axis]))
+        return values.transpose(order).copy().transpose(np.argsort(order))
 
     def _values(self, name: str) -> Values:
         values: Values = self.ours[name].to_device("cpu").numpy()

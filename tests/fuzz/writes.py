@@ -3,7 +3,7 @@
 import numpy as np
 
 import oracle
-from fuzz.compute import convertible, expression
+from fuzz.compute import convertible, expression, zero_slack
 from fuzz.draw import Draw
 from fuzz.machine import Statement, Values
 from treadle.ndarray.opset import OPS, Family, family
@@ -154,4 +154,7 @@ def out(draw: Draw) -> Statement | None:
     ours = f"nd.{op.name}({', '.join(names)}, out={target})"
     theirs = f"{target}[...] = {made}"
     ulps = oracle.ulps(OPS[op.name])
-    return Statement(f"out {op.name}", target, ours, theirs, (target, *names), makes=False, ulps=ulps and 2 * ulps)
+    uses = (target, *names)
+    return Statement(
+        f"out {op.name}", target, ours, theirs, uses, makes=False, ulps=ulps and 2 * ulps, slack=zero_slack(op.name)
+    )

@@ -256,3 +256,17 @@ def test_zeros_of_the_standard_are_positive(name: str) -> None:
     for op, operand in (("sign", complex(-0.0, -0.0)), ("expm1", complex(-0.0, 0.0)), ("tanh", complex(inf, 2))):
         found = getattr(nd, op)(nd.asarray([operand], dtype=name))[0].item()
         assert math.copysign(1, found.real) == math.copysign(1, found.imag) == 1, op
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("length", [0, 1, 2, 15, 16, 17, 33, 2047, 2048, 2049, 70_001, 200_003])
+def test_sums_of_every_length_and_layout(dtype: str, length: int) -> None:
+    """Both parts of small integers, which every order adds to the same number."""
+    rng = np.random.default_rng(length)
+    x = (rng.integers(-9, 9, (length, 3)) + 1j * rng.integers(-9, 9, (length, 3))).astype(dtype)
+    for values in (x[:, 0].copy(), x[:, 1], x[::-1, 2], x, x.T, np.asfortranarray(x)[::2]):
+        for axis in range(values.ndim):
+            np.testing.assert_array_equal(nd.sum(nd.asarray(values), axis=axis).numpy(), values.sum(axis))
+        np.testing.assert_array_equal(nd.sum(nd.asarray(values)).numpy(), values.sum())
+        if length:
+            np.testing.assert_allclose(nd.mean(nd.asarray(values)).numpy(), values.mean(), rtol=1e-6, atol=1e-6)

@@ -1,7 +1,9 @@
 """To Python, to NumPy, from NumPy scalars; exported memory."""
 
+import copy
 import ctypes
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -112,3 +114,58 @@ def test_astype_without_copy() -> None:
     assert x.astype("float32") is not x
     with pytest.raises(nd.DTypeError, match="float128"):
         x.astype("float128")
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("real", ["float32", "float64"])
+@pytest.mark.parametrize("integer", ["int32", "uint32"])
+@pytest.mark.parametrize("count", [1, 37])
+def test_reals_beyond_32_bits_give_the_nearest_integer(real: str, integer: str, count: int, device: str) -> None:
+    limits = np.iinfo(integer)
+    edges = [0.0, -0.0, 0.9, -0.9, 1.5, -1.5, 2.0**24 + 2, 2.0**31 - 128, 2.0**31 - 1, 2.0**31, 2.0**31 + 256]
+    edges += [
+        -(2.0**31),
+        -(2.0**31) - 1,
+        -(2.0**31) - 256,
+        2.0**32 - 256,
+        2.0**32 - 1,
+        2.0**32,
+        3e38,
+        -3e38,
+        np.inf,
+        -np.inf,
+    ]
+    numbers = np.repeat(np.asarray([*edges, np.nan], real), count)
+    expected = [0 if x != x else int(min(max(x, limits.min), limits.max)) for x in numbers.tolist()]
+    for x in (nd.asarray(numbers, device=device), nd.asarray(np.repeat(numbers, 2), device=device)[::2]):
+        assert x.astype(integer).tolist() == expected
+
+
+def test_comparisons_with_what_is_no_number() -> None:
+    """As in Python: other things are unequal, as a whole, and have no order."""
+    x = nd.asarray([1.0, 2.0])
+    for other in (None, "a", object(), {}):
+        assert (x == other) is False
+        assert (x != other) is True
+        with pytest.raises(TypeError):
+            _ = x < other  # type: ignore[operator]
+    assert None not in [x]
+    assert x in [None, x]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+
+
+def test_copies_and_pickles_are_apart() -> None:
+    for x in (
+        nd.asarray([[1.0, 2.0], [3.0, 4.0]]).T,
+        nd.zeros((0, 2)),
+        nd.asarray(3),
+        nd.asarray([1j], dtype="complex64"),
+    ):
+        for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), copy.deepcopy([x])[0]):
+            assert made.tolist() == x.tolist()
+            assert made.dtype is x.dtype
+            assert not made.size or not np.shares_memory(made.numpy(), x.numpy())
+    shared = nd.ones(2)
+    first, second = copy.deepcopy([shared, shared])
+    assert first is second

@@ -209,3 +209,23 @@ def test_linear_algebra_and_composites_keep_the_dtype(name: str) -> None:
         assert result.dtype == name
     assert nd.allclose(nd.linalg.inv(x) @ x, nd.eye(2, dtype=name), atol=0.02)
     assert nd.softmax(nd.zeros((2, 4), dtype=name)).tolist() == [[0.25] * 4] * 2
+
+
+@each_half
+@each_device
+@pytest.mark.parametrize("size", [0, 1, 5, 40_000])
+def test_places_and_groups(name: str, device: str, size: int) -> None:
+    """Searching and grouping by order, as float32 does it."""
+    rng = np.random.default_rng(size)
+    numbers = (rng.integers(-40, 40, size) / 4).astype(np.float32)
+    x = nd.asarray(numbers, device=device).astype(name)
+    ordered = np.sort(numbers)
+    for side in ("left", "right"):
+        places = nd.searchsorted(nd.sort(x), x, side=side)
+        np.testing.assert_array_equal(np.asarray(places.tolist(), np.int64), np.searchsorted(ordered, numbers, side))
+    found = nd.unique_all(x)
+    values, first, inverse, counts = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
+    assert found.values.dtype == name
+    for actual, expected in zip(found, (values, first, inverse, counts), strict=True):
+        assert actual.tolist() == expected.tolist()
+    assert nd.isin(x, x[:1]).tolist() == np.isin(numbers, numbers[:1]).tolist()

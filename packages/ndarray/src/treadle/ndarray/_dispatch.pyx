@@ -15,12 +15,13 @@ from treadle.ndarray._elementwise cimport (
 )
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport (
-    KEEP_GIL, broadcast, check_writable, converted, copy_into, fill, fits, is_array, must_share_device, operand,
+    KEEP_GIL, broadcast, check_writable, converted, copy_into, fill, fits, foreign, is_array, must_share_device,
+    no_array, operand, scalar_array,
 )
 from treadle.ndarray._shapes cimport view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, DType, dtype_from_id, is_complex, is_inexact, part_dtype, promote, td_view,
+    TD_bool, TD_f32, TD_i8, TD_i64, TD_u64, DType, dtype_from_id, is_complex, is_inexact, part_dtype, promote, td_view,
 )
 
 from treadle.ndarray._elementwise import BINARY_NAMES, TERNARY_NAMES, UNARY_NAMES
@@ -151,13 +152,16 @@ cdef object binary(int op, object left, object right, object given, bint from_op
         if from_operator:
             other = right if is_array(left) else left
             if op in (EQUAL, NOT_EQUAL) and isinstance(other, (list, tuple)):
-                raise _no_array(binary_names[op], other)  # which is never False for unequal data
+                raise no_array(binary_names[op], other)  # which is never False for unequal data
             return foreign(binary_names[op], other)
         return binary(op, _coerced(left, right), _coerced(right, left), given, False)
     if x.device is not y.device:
         must_share_device(x, y, binary_names[op])
     dtype = x.view.dtype
     if y.view.dtype != dtype:
+        if binary_rules[op].gives_bool and (dtype == TD_u64 or y.view.dtype == TD_u64) and op in _COMPARISONS:
+            if TD_i8 <= dtype <= TD_i64 or TD_i8 <= y.view.dtype <= TD_i64:
+                return _compared_with_u64(op, x, y, given)
         dtype = promote(dtype, y.view.dtype)
     if binary_rules[op].floats and not is_inexact(dtype):
         dtype = TD_f32
@@ -181,23 +185,25 @@ cdef object binary(int op, object left, object right, object given, bint from_op
     return _binary_general(op, loop, x, y, result, given)
 
 
-cdef object _no_array(str op, object other):
-    return DTypeError(f"{op}: {type(other).__name__} is no array; convert it with asarray")
-
-
-cdef object foreign(str op, object other):
-    """What an operator answers to an operand that is no array: that it is its turn. NumPy's would not take it."""
-    if hasattr(other, "__array_interface__"):
-        raise _no_array(op, other)
-    return NotImplemented
-
-
 cdef object _beyond_range(int op, Strided x, object scalar, bint scalar_is_right):
     """The comparison of integers with an int that their dtype cannot hold: the same for every element."""
     cdef Strided out = allocate(dtype_from_id(TD_bool), x.device, &x.view)
     sides = (0, 1 if scalar > 0 else -1) if scalar_is_right else (1 if scalar > 0 else -1, 0)
     fill(out, getattr(python_operator, _COMPARISONS[op])(*sides))
     return out
+
+
+cdef object _compared_with_u64(int op, Strided x, Strided y, object given):
+    """The comparison of signed integers with uint64, whose common dtype would not hold them all: of the bits, which
+    differ in meaning for the negative ones only; those are smaller than anything."""
+    cdef bint signed_left = y.view.dtype == TD_u64
+    cdef Strided signed = x if signed_left else y
+    cdef object zero = scalar_array(0, signed.view.dtype, signed.device)
+    cdef object bits = converted(signed, TD_u64)
+    bits = binary(op, bits, y, None, False) if signed_left else binary(op, x, bits, None, False)
+    if getattr(python_operator, _COMPARISONS[op])(-1 if signed_left else 0, 0 if signed_left else -1):
+        return binary(BITWISE_OR, bits, binary(LESS, signed, zero, None, False), given, False)
+    return binary(BITWISE_AND, bits, binary(GREATER_EQUAL, signed, zero, None, False), given, False)
 
 
 cdef inline void _run_dense(td_binary_loop loop, Strided x, Strided y, Strided out):

@@ -27,6 +27,7 @@ cdef extern from "kernels/slots.h" nogil:
         void (*column)(int64_t n, const char *x, int64_t sx, char *acc) noexcept nogil
         void (*merge)(int64_t n, const char *source, char *acc) noexcept nogil
         void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so) noexcept nogil
+        void (*scan_start)(int64_t n, char *acc) noexcept nogil
         void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
     ctypedef struct td_arg_reduction:
         int64_t (*row)(int64_t n, const char *x, int64_t sx) noexcept nogil

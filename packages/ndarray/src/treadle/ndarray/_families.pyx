@@ -1,17 +1,15 @@
-"""The other families of ops, from checked arguments to a kernel: reductions, scans, matmul, indexing, random, updates.
+"""The other families of ops, from checked arguments to a kernel: reductions, scans, matmul, random.
 
-The Python modules of the same areas (reductions.py, linalg.py, indexing.py, ...) call these; the public signatures and
+The Python modules of the same areas (reductions.py, products.py, random.py, ...) call these; the public signatures and
 docstrings are there.
 """
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memset
 
 from treadle.ndarray._elementwise cimport (
-    TD_BINARY_add, arange_view, slots, td_arg_reduction, td_reduction,
+    arange_view, slots, td_arg_reduction, td_reduction,
 )
-from treadle.ndarray._indexing cimport add_offsets, count_nonzero, gather_view, nonzero_view, scatter_view
 from treadle.ndarray._layout cimport broadcast_shape, overlaps, same_shape
 from treadle.ndarray._lines cimport arg_view, scan_view
 from treadle.ndarray._matmul cimport matmul as matmul_view
@@ -28,7 +26,7 @@ from treadle.ndarray._types cimport (
 )
 
 from treadle.ndarray._elementwise import REDUCE_NAMES
-from treadle.ndarray.errors import DTypeError, IndexingError, ShapeError
+from treadle.ndarray.errors import DTypeError, ShapeError
 from treadle.ndarray.opset import OPS, Accepts, Family, Result
 
 cdef dict _DRAWS = {
@@ -134,14 +132,12 @@ cdef Strided _complex_operand(str op, Strided x):
 
 
 cdef int _reduce_complex(str op, Strided x, tuple axes, Strided out, double count) except -1:
-    cdef const td_reduction *reduction = &slots.reduce[(<_Rule>_RULES["sum"]).number][part(x, 0).view.dtype]
-    cdef Strided folded, result
-    cdef int each
+    cdef const td_reduction *reduction = &slots.reduce[(<_Rule>_RULES["sum"]).number][x.view.dtype]
+    cdef double divisor = count if op == "mean" else 1.0
     if op == "prod":
         return product(x, axes, out)
-    for each in range(2):
-        folded, result = part(x, each), part(out, each)
-        reduce_view(reduction, &folded.view, &result.view, count if op == "mean" else 1.0)
+    with nogil:
+        reduce_view(reduction, &x.view, &out.view, divisor)
     return 0
 
 
@@ -328,107 +324,6 @@ cdef Strided _with_batch(Strided x, const td_view *batch):
     shape.shape[batch.ndim] = x.view.shape[last]
     shape.shape[batch.ndim + 1] = x.view.shape[last + 1]
     return broadcast(x, &shape)
-
-
-cdef Strided _offsets(Strided x, list indices):
-    """The byte offset in x of every place that the index arrays, of one shape, select in x's first axes."""
-    cdef Strided first = indices[0]
-    cdef Strided offsets = allocate(dtype_from_id(TD_i64), x.device, &first.view)
-    cdef Strided each
-    cdef int axis
-    cdef int64_t wrong = 0
-    memset(offsets.view.data, 0, offsets.size * sizeof(int64_t))
-    for axis, each in enumerate(indices):
-        if add_offsets(&each.view, &offsets.view, x.view.shape[axis], x.view.strides[axis], &wrong) != 0:
-            raise IndexingError(f"index {wrong} is out of bounds for an axis of length {x.view.shape[axis]} "
-                                f"(shape {x.shape_tuple()})")
-    return offsets
-
-
-cdef int _selected_shape(Strided x, list indices, td_view *shape) except -1:
-    """The shape of a selection: that of the index arrays, then x's axes behind the indexed ones."""
-    cdef Strided first = indices[0]
-    cdef int axis
-    shape.ndim = first.view.ndim
-    for axis in range(shape.ndim):
-        shape.shape[axis] = first.view.shape[axis]
-    for axis in range(<int>len(indices), x.view.ndim):
-        if shape.ndim == 32:
-            raise IndexingError("index: the result has more than 32 dimensions")
-        shape.shape[shape.ndim] = x.view.shape[axis]
-        shape.ndim += 1
-    return 0
-
-
-def gather(Strided x not None, list indices):
-    """x[i0, ..., ik]: int64 index arrays of one shape and x's device, for x's first axes."""
-    cdef td_view shape
-    cdef Strided out, offsets
-    cdef int indexed = <int>len(indices)
-    _selected_shape(x, indices, &shape)
-    out = allocate(x.dtype, x.device, &shape)
-    if not x.device.is_cpu:
-        if out.size:
-            x.device.backend.gather(x, tuple(indices), out)
-        return out
-    offsets = _offsets(x, indices)
-    if out.size:
-        with nogil:
-            gather_view(&x.view, indexed, <const int64_t *>offsets.view.data, offsets.size, &out.view,
-                        x.dtype.itemsize)
-    return out
-
-
-def scatter(Strided out not None, list indices, Strided values not None, bint accumulate):
-    """out[i0, ..., ik] = values (or += with repeats counted), for values that broadcast and convert."""
-    cdef td_view shape
-    cdef Strided offsets
-    cdef int indexed = <int>len(indices)
-    check_writable(out, "index assignment")
-    must_share_device(out, values, "index assignment")
-    _selected_shape(out, indices, &shape)
-    values = _fitted(values, out, &shape)
-    if not out.device.is_cpu:
-        if values.size:
-            out.device.backend.scatter(out, tuple(indices), values, accumulate)
-    else:
-        offsets = _offsets(out, indices)
-        if values.size:
-            with nogil:
-                scatter_view(&out.view, indexed, <const int64_t *>offsets.view.data, offsets.size, &values.view,
-                             slots.binary[TD_BINARY_add][out.view.dtype] if accumulate else NULL, out.dtype.itemsize)
-    out.buffer.version += 1
-
-
-cdef Strided _fitted(Strided values, Strided out, const td_view *shape):
-    """values as a dense array of out's dtype and of the selection's shape, apart from out's memory."""
-    cdef td_view widened = shape[0]
-    cdef Strided fitted
-    if broadcast_shape(&widened, &values.view) != 0 or not same_shape(&widened, shape):
-        raise ShapeError(f"index assignment: values of shape {values.shape_tuple()} do not broadcast to the "
-                         f"selection's {view_shape(shape)}")
-    fitted = broadcast(values, shape)
-    if (fitted.view.dtype == out.view.dtype and fitted.dense
-            and not overlaps(&fitted.view, fitted.dtype.itemsize, &out.view, out.dtype.itemsize)):
-        return fitted
-    values = allocate(out.dtype, out.device, shape)
-    copy_into(fitted, values)
-    return values
-
-
-def nonzero(Strided x not None):
-    """The (n, ndim) int64 indices of the non-zero elements, in C order."""
-    cdef Strided mask = converted(x, TD_bool)
-    cdef td_view shape
-    cdef Strided out
-    if not x.device.is_cpu:
-        return x.device.backend.nonzero(mask)
-    shape.ndim = 2
-    shape.shape[0] = count_nonzero(&mask.view)
-    shape.shape[1] = mask.view.ndim
-    out = allocate(dtype_from_id(TD_i64), x.device, &shape)
-    nonzero_view(&mask.view, <int64_t *>out.view.data)
-    return out
 
 
 def arange(Strided out not None, start, step):

@@ -9,5 +9,7 @@ cdef void gather_view(const td_view *x, int indexed, const int64_t *offsets, int
                       int64_t itemsize) noexcept nogil
 cdef void scatter_view(const td_view *out, int indexed, const int64_t *offsets, int64_t count, const td_view *values,
                        td_binary_loop add, int64_t itemsize) noexcept nogil
+cdef int accumulate_view(const td_view *out, int indexed, const int64_t *offsets, int64_t count, const td_view *values,
+                         int wide, int64_t itemsize, int64_t wide_itemsize) noexcept nogil
 cdef int64_t count_nonzero(const td_view *mask) noexcept nogil
 cdef void nonzero_view(const td_view *mask, int64_t *out) noexcept nogil

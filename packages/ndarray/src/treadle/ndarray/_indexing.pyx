@@ -4,13 +4,13 @@ Index arrays are first turned into byte offsets, one a selected place, which che
 block behind each offset (the axes that no index array selects in) is then copied or added as a whole.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from treadle.ndarray._elementwise cimport run_binary, run_unary, slots, td_binary_loop
-from treadle.ndarray._layout cimport Walk, is_dense, next_run, plan_walk, view_size
-from treadle.ndarray._types cimport td_view
-
+from treadle.ndarray._elementwise cimport TD_BINARY_add, run_binary, run_unary, slots, td_binary_loop
+from treadle.ndarray._layout cimport Walk, dense_strides, is_dense, next_run, plan_walk, view_size
+from treadle.ndarray._types cimport TD_f32, td_view
 
 cdef int add_offsets(const td_view *indices, const td_view *offsets, int64_t length, int64_t stride,
                      int64_t *wrong) noexcept nogil:
@@ -91,6 +91,121 @@ cdef void scatter_view(const td_view *out, int indexed, const int64_t *offsets, 
                 run_unary(slots.cast[out.dtype][out.dtype], &source, &target)
             else:
                 run_binary(add, &target, &source, &target)
+
+
+# --- sums of small floats ---------------------------------------------------------------------------------------------
+cdef enum:
+    SUMMED_UPDATES = 4096  # that are added up before sums are rounded: the table stays in the near caches
+    SUMMED_BYTES = 1 << 20  # the same of large blocks
+    FEWEST_UPDATES = 64
+
+cdef struct Sums:
+    const td_view *out
+    const int64_t *offsets
+    const char *values
+    int wide  # dtype of the sums
+    int64_t itemsize
+    int64_t wide_itemsize
+    int64_t n  # elements of a block
+    td_view target  # a block of out
+    td_view row  # a block of sums
+    int64_t capacity  # of the table, a power of two
+    int64_t *keys  # offsets
+    int32_t *rows  # the block of sums that belongs to the key, or -1
+    int64_t *places  # the offset of each block, in the order of their first updates
+    int64_t count
+    char *data  # the blocks of sums
+
+
+cdef int64_t _row_of(Sums *sums, int64_t offset) noexcept nogil:
+    """The block of sums for the place; a new one, the last, where it has none yet."""
+    cdef uint64_t mixed = <uint64_t>offset * 0x9E3779B97F4A7C15u  # Knuth, The Art of Computer Programming 3, 6.4
+    cdef int64_t at = <int64_t>(mixed >> 40) & (sums.capacity - 1)
+    while sums.rows[at] >= 0 and sums.keys[at] != offset:
+        at = (at + 1) & (sums.capacity - 1)
+    if sums.rows[at] < 0:
+        sums.keys[at], sums.rows[at], sums.places[sums.count] = offset, <int32_t>sums.count, offset
+        sums.count += 1
+    return sums.rows[at]
+
+
+cdef void _sum_blocks(Sums *sums, int64_t start, int64_t stop) noexcept nogil:
+    cdef char[256] one
+    cdef int64_t place, known, done, part
+    cdef const char *values
+    cdef char *to
+    for place in range(start, stop):
+        known = sums.count
+        to = sums.data + _row_of(sums, sums.offsets[place]) * sums.n * sums.wide_itemsize
+        values = sums.values + place * sums.n * sums.itemsize
+        if known < sums.count:
+            sums.target.data, sums.row.data = sums.out.data + sums.offsets[place], to
+            run_unary(slots.cast[sums.out.dtype][sums.wide], &sums.target, &sums.row)
+        done = 0
+        while done < sums.n:
+            part = min(sums.n - done, <int64_t>sizeof(one) // sums.wide_itemsize)
+            slots.cast[sums.out.dtype][sums.wide](part, values, sums.itemsize, one, sums.wide_itemsize)
+            slots.binary[TD_BINARY_add][sums.wide](part, to, sums.wide_itemsize, one, sums.wide_itemsize, to,
+                                                   sums.wide_itemsize)
+            values += part * sums.itemsize
+            to += part * sums.wide_itemsize
+            done += part
+    for place in range(sums.count):
+        sums.target.data = sums.out.data + sums.places[place]
+        sums.row.data = sums.data + place * sums.n * sums.wide_itemsize
+        run_unary(slots.cast[sums.wide][sums.out.dtype], &sums.row, &sums.target)
+
+
+cdef void _sum_floats(Sums *sums, int64_t start, int64_t stop) noexcept nogil:
+    """Blocks of one float32 each."""
+    cdef double *totals = <double *>sums.data
+    cdef const float *values = <const float *>sums.values
+    cdef int64_t place, known, row
+    for place in range(start, stop):
+        known = sums.count
+        row = _row_of(sums, sums.offsets[place])
+        if known < sums.count:
+            totals[row] = (<const float *>(sums.out.data + sums.offsets[place]))[0]
+        totals[row] += values[place]
+    for place in range(sums.count):
+        (<float *>(sums.out.data + sums.places[place]))[0] = <float>totals[place]
+
+
+cdef int accumulate_view(const td_view *out, int indexed, const int64_t *offsets, int64_t count, const td_view *values,
+                         int wide, int64_t itemsize, int64_t wide_itemsize) noexcept nogil:
+    """Blocks of values, which is dense, added to out at the offsets: SUMMED_UPDATES at most to sums of the dtype
+    ``wide``, which are then rounded. Returns -1, and has changed nothing, when there is no memory."""
+    cdef Sums sums
+    cdef int64_t start, most
+    sums.out, sums.offsets, sums.values = out, offsets, values.data
+    sums.wide, sums.itemsize, sums.wide_itemsize = wide, itemsize, wide_itemsize
+    _inner(out, indexed, &sums.target)
+    sums.row = sums.target
+    sums.row.dtype = wide
+    dense_strides(&sums.row, wide_itemsize)
+    sums.n = view_size(&sums.row)
+    most = SUMMED_BYTES // (sums.n * wide_itemsize)
+    most = min(count, <int64_t>SUMMED_UPDATES, max(most, <int64_t>FEWEST_UPDATES))
+    sums.capacity = 16
+    while sums.capacity < 2 * most:
+        sums.capacity *= 2
+    sums.data = <char *>malloc(<size_t>(most * (sums.n * wide_itemsize + 8) + sums.capacity * 12))
+    if sums.data == NULL:
+        return -1
+    sums.places = <int64_t *>(sums.data + most * sums.n * wide_itemsize)
+    sums.keys = sums.places + most
+    sums.rows = <int32_t *>(sums.keys + sums.capacity)
+    start = 0
+    while start < count:
+        sums.count = 0
+        memset(sums.rows, 255, sums.capacity * sizeof(int32_t))
+        if sums.n == 1 and out.dtype == TD_f32:
+            _sum_floats(&sums, start, min(start + most, count))
+        else:
+            _sum_blocks(&sums, start, min(start + most, count))
+        start += most
+    free(sums.data)
+    return 0
 
 
 cdef int64_t count_nonzero(const td_view *mask) noexcept nogil:

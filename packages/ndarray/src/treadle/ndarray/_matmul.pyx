@@ -10,6 +10,9 @@ Floating types go one of these ways, by size and layout:
 - several small matrices of a batch: the batch is cut into runs.
 
 Integers and bool take the plain loops of the kernel table.
+
+Long sums are cut into runs over p, whose results meet in double precision: rounding errors grow with the length of a
+run, not with that of the sum. Of thin products the threads take runs.
 """
 
 from libc.stdint cimport int64_t
@@ -25,6 +28,7 @@ cdef enum:
     DIRECT_COLUMNS = 512  # of a block that is computed without packing
     DIRECT_ROWS = 112  # most rows where a transposed b is packed on the stack
     DIRECT_BYTES = 160 * 1024  # of b: more would leave the second cache to strides
+    STREAM_BYTES = 4 << 20
     DIRECT_WORK = 1 << 20  # multiplications up to which a transposed b is packed on the stack
     DOTS_ROWS = 4
     DOTS_BYTES = 64 * 1024  # of b in a block of dot products
@@ -33,6 +37,11 @@ cdef enum:
     PLAIN_PARALLEL_WORK = 1 << 19
     BATCH_WORK = 1 << 20  # of a run of small matrices
     PLAIN_ROWS = 16
+    ROWS_RUN = 2048  # products that are added one after another, at most
+    DOTS_RUN = 8192  # the same where each lane of a vector has a sum of its own
+    BLOCKED_RUN = 1 << 16  # the same where panels have
+    MERGE_COLUMNS = 128
+    PARTS_BYTES = 2048  # of runs' results that the stack holds
 
 
 cdef void _transpose(Product *product) noexcept nogil:
@@ -163,7 +172,8 @@ cdef int _through_copy(const Product *product) noexcept nogil:
 cdef bint _is_direct(const Product *p, double work) noexcept nogil:
     """Whether b is met so seldom, or lies so close together, that packing it would not pay."""
     if p.b.column == p.itemsize:
-        return p.m <= 2 * p.tiles.rows or <double>p.n * p.k * p.itemsize <= DIRECT_BYTES
+        return ((p.m <= 2 * p.tiles.rows and <double>p.n * p.k * p.itemsize <= STREAM_BYTES)
+                or <double>p.n * p.k * p.itemsize <= DIRECT_BYTES)
     return p.m <= DIRECT_ROWS and work <= DIRECT_WORK
 
 
@@ -182,6 +192,119 @@ cdef void _lay_out(Product *p) noexcept nogil:
         _transpose(p)
 
 
+# --- long sums --------------------------------------------------------------------------------------------------------
+cdef struct LongSum:
+    Product product
+    int64_t steps  # of a run
+    int64_t runs
+    char *parts  # the runs' results, dense, one behind the other
+    int failed
+
+
+cdef void _run_block(void *context, int64_t block) noexcept nogil:
+    cdef LongSum *total = <LongSum *>context
+    cdef Product p = total.product
+    cdef int64_t start = block * total.steps
+    p.k = smaller(p.k - start, total.steps)
+    p.a.data += start * p.a.column
+    p.b.data += start * p.b.row
+    p.out.data = total.parts + block * p.m * p.n * p.itemsize
+    p.out.row, p.out.column = p.n * p.itemsize, p.itemsize
+    if _multiply(&p) != 0:
+        total.failed = 1
+
+
+cdef void _merge_f32(const LongSum *total, int64_t start, int64_t count, double *sums) noexcept nogil:
+    cdef int64_t size = total.product.m * total.product.n
+    cdef const float *part = <const float *>total.parts + start
+    cdef int64_t j, _
+    for _ in range(total.runs):
+        for j in range(count):
+            sums[j] += part[j]
+        part += size
+
+
+cdef void _merge_f64(const LongSum *total, int64_t start, int64_t count, double *sums) noexcept nogil:
+    """With what each addition loses added at the end (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    cdef double[MERGE_COLUMNS] lost
+    cdef int64_t size = total.product.m * total.product.n
+    cdef const double *part = <const double *>total.parts + start
+    cdef double x, added
+    cdef int64_t j, _
+    for j in range(count):
+        lost[j] = 0
+    for _ in range(total.runs):
+        for j in range(count):
+            x = sums[j] + part[j]
+            added = x - sums[j]
+            lost[j] += (sums[j] - (x - added)) + (part[j] - added)
+            sums[j] = x
+        part += size
+    for j in range(count):
+        if lost[j] - lost[j] == 0:  # infinities lose NaN
+            sums[j] += lost[j]
+
+
+cdef void _merge_runs(const LongSum *total, const Operand *out) noexcept nogil:
+    """out = the sum of the runs' results, in order."""
+    cdef double[MERGE_COLUMNS] sums
+    cdef int64_t n = total.product.n
+    cdef int64_t i, j, start, count
+    cdef char *to
+    for i in range(total.product.m):
+        start = 0
+        while start < n:
+            count = smaller(n - start, MERGE_COLUMNS)
+            for j in range(count):
+                sums[j] = -0.0
+            to = out.data + i * out.row + start * out.column
+            if total.product.itemsize == sizeof(float):
+                _merge_f32(total, i * n + start, count, sums)
+                for j in range(count):
+                    (<float *>(to + j * out.column))[0] = <float>sums[j]
+            else:
+                _merge_f64(total, i * n + start, count, sums)
+                for j in range(count):
+                    (<double *>(to + j * out.column))[0] = sums[j]
+            start += count
+
+
+cdef int _multiply_long(Product *p, int64_t longest, bint parallel) noexcept nogil:
+    """One product, as the sum of runs of about the same length."""
+    cdef char[PARTS_BYTES + ALIGNMENT] memory
+    cdef LongSum total
+    cdef int64_t nbytes
+    total.product, total.failed = p[0], 0
+    total.steps = ceil_div(p.k, ceil_div(p.k, longest))
+    total.runs = ceil_div(p.k, total.steps)
+    nbytes = total.runs * p.m * p.n * p.itemsize
+    total.parts = aligned(memory) if nbytes <= PARTS_BYTES else acquire_memory(nbytes)
+    if total.parts == NULL:
+        return -1
+    run_blocks(total.runs, _run_block, &total, parallel and p.m * p.n <= DIRECT_COLUMNS)
+    if not total.failed:
+        _merge_runs(&total, &p.out)
+    if nbytes > PARTS_BYTES:
+        release_memory(total.parts)
+    return -1 if total.failed else 0
+
+
+# --- one matrix, by its way -------------------------------------------------------------------------------------------
+cdef bint _is_dots(const Product *p) noexcept nogil:
+    return (p.m <= DOTS_ROWS and p.b.row == p.itemsize and (p.b.column != p.itemsize or p.n == 1)
+            and p.a.column == p.itemsize)
+
+
+cdef int64_t _longest_run(const Product *p, double work) noexcept nogil:
+    if p.tiles == NULL:
+        return p.k
+    if _is_dots(p):
+        return DOTS_RUN
+    if p.m == 1 or _is_direct(p, work):
+        return ROWS_RUN
+    return BLOCKED_RUN
+
+
 cdef int _multiply(Product *p) noexcept nogil:
     """One product of matrices with m, n > 0."""
     cdef double work = <double>p.m * p.n * p.k
@@ -192,10 +315,11 @@ cdef int _multiply(Product *p) noexcept nogil:
         return 0
     _lay_out(p)
     streams = parallel or <double>p.n * p.k * p.itemsize >= PARALLEL_BYTES
+    if p.k > _longest_run(p, work):
+        return _multiply_long(p, _longest_run(p, work), streams)
     if p.tiles == NULL:
         run_blocks(ceil_div(p.m, PLAIN_ROWS), _plain_block, p, parallel)
-    elif (p.m <= DOTS_ROWS and p.b.row == p.itemsize and (p.b.column != p.itemsize or p.n == 1)
-          and p.a.column == p.itemsize):
+    elif _is_dots(p):
         run_blocks(ceil_div(p.n, _dots_columns(p)), _dots_block, p, streams)
     elif p.out.column != p.itemsize:
         return _through_copy(p)

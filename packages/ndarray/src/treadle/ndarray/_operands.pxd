@@ -20,4 +20,6 @@ cdef int copy_into(Strided source, Strided out) except -1
 cdef int fill(Strided out, object value) except -1
 cdef Strided copied(Strided x)
 cdef Strided on_device(Strided x, Device device)
+cdef object no_array(str op, object other)
+cdef object foreign(str op, object other)
 cdef int must_share_device(Strided x, Strided y, str op) except -1

@@ -105,6 +105,17 @@ cdef Strided operand(object value, Strided like):
     return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
 
 
+cdef object no_array(str op, object other):
+    return DTypeError(f"{op}: {type(other).__name__} is no array; convert it with asarray")
+
+
+cdef object foreign(str op, object other):
+    """What an operator answers to an operand that is no array: that it is its turn. NumPy's would not take it."""
+    if hasattr(other, "__array_interface__"):
+        raise no_array(op, other)
+    return NotImplemented
+
+
 cdef int must_share_device(Strided x, Strided y, str op) except -1:
     if x.device is not y.device:
         raise DeviceError(f"{op}: operands on {x.device} and {y.device}; move one with to_device")

@@ -5,10 +5,10 @@ cimport cython
 from treadle.ndarray._dispatch cimport (
     ABS, ADD, BITWISE_AND, BITWISE_INVERT, BITWISE_OR, BITWISE_XOR, DIVIDE, EQUAL, FLOOR_DIVIDE, GREATER, GREATER_EQUAL,
     LESS, LESS_EQUAL, MULTIPLY, NEGATIVE, NOT_EQUAL, POSITIVE, POW, REMAINDER, SUBTRACT, BITWISE_LEFT_SHIFT,
-    BITWISE_RIGHT_SHIFT, binary, foreign, unary,
+    BITWISE_RIGHT_SHIFT, binary, unary,
 )
 from treadle.ndarray._families cimport matmul
-from treadle.ndarray._operands cimport copied, is_array
+from treadle.ndarray._operands cimport copied, foreign, is_array
 from treadle.ndarray._strided cimport Strided
 
 cdef object _package = None

@@ -8,10 +8,11 @@ from typing import Any, SupportsIndex
 from treadle.ndarray import _array, _families, _fresh
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._memory import ForeignBuffer
-from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named, result_dtype
+from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named
 from treadle.ndarray.devices import _cpu, default_device
 from treadle.ndarray.devices import device as find_device
 from treadle.ndarray.errors import DTypeError, ShapeError
+from treadle.ndarray.nested import PLAIN, SEQUENCES, as_number, from_nested, from_scalars
 
 __all__ = [
     "arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "one_hot", "ones",
@@ -23,9 +24,6 @@ _FORMATS = {each.format: each for each in all_dtypes() if each.format}
 _FORMATS |= {"l": type_of["int64"], "L": type_of["uint64"], "n": type_of["int64"], "N": type_of["uint64"]}
 _float32, _int64, _bool = type_of["float32"], type_of["int64"], type_of["bool"]
 _complex64 = type_of["complex64"]
-
-_PLAIN = (bool, int, float, complex)
-_SEQUENCES = (list, tuple, range)
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
 DTypeLike = DType | str | type
@@ -63,10 +61,10 @@ def asarray(
         place = obj.device if device is None else find_device(device)
     else:
         place = _place(device)
-        if type(obj) in _PLAIN:
-            array = _from_sequence([obj], (), wanted)
-        elif isinstance(obj, _SEQUENCES):
-            array = _from_nested(obj, wanted)
+        if type(obj) in PLAIN:
+            array = from_scalars([obj], (), wanted)
+        elif isinstance(obj, SEQUENCES):
+            array = from_nested(obj, wanted)
         else:
             array, shares = _from_buffer(obj)
     needs_copy = (wanted is not None and wanted is not array.dtype) or place is not array.device
@@ -83,90 +81,6 @@ def asarray(
 def as_array(x: Any) -> NDArray:
     """x itself if it is an array, else :func:`asarray` of it."""
     return x if isinstance(x, NDArray) else asarray(x)
-
-
-def _from_nested(obj: Sequence[Any], dtype: DType | None) -> NDArray:
-    shape: list[int] = []
-    level: Any = obj
-    while isinstance(level, _SEQUENCES):
-        if len(shape) == 32:
-            raise ShapeError("asarray: sequences nested more than 32 deep")
-        shape.append(len(level))
-        if not len(level):
-            break
-        level = level[0]
-    if hasattr(level, "shape") and level.shape != ():
-        return _stacked(obj, dtype)
-    scalars: list[Any] = []
-    _collect(obj, tuple(shape), 0, scalars)
-    return _from_sequence(scalars, tuple(shape), dtype)
-
-
-def _stacked(obj: Any, dtype: DType | None) -> NDArray:
-    """Sequences whose leaves are arrays: joined on the cpu."""
-    from treadle.ndarray.manipulation import stack
-
-    if isinstance(obj, list | tuple):
-        parts = [_stacked(each, dtype) for each in obj]
-        if any(each.shape != parts[0].shape for each in parts):
-            raise ShapeError(f"asarray: ragged sequence: parts of shapes {[each.shape for each in parts]}")
-        return stack(parts)
-    return asarray(obj, dtype=dtype, device=_cpu)
-
-
-def _collect(obj: Any, shape: tuple[int, ...], depth: int, scalars: list[Any]) -> None:
-    if depth == len(shape):
-        if isinstance(obj, _SEQUENCES):
-            raise ShapeError(
-                f"asarray: ragged sequence: {type(obj).__name__} where a number is expected at depth {depth}"
-            )
-        scalars.append(obj)
-        return
-    if not isinstance(obj, _SEQUENCES):
-        raise ShapeError(
-            f"asarray: ragged sequence: {type(obj).__name__} where a sequence of length {shape[depth]} is expected at "
-            f"depth {depth}"
-        )
-    if len(obj) != shape[depth]:
-        raise ShapeError(f"asarray: ragged sequence: lengths {shape[depth]} and {len(obj)} at depth {depth}")
-    if depth + 1 == len(shape) and not any(isinstance(each, _SEQUENCES) for each in obj):
-        scalars.extend(obj)
-        return
-    for each in obj:
-        _collect(each, shape, depth + 1, scalars)
-
-
-def _from_sequence(scalars: list[Any], shape: tuple[int, ...], dtype: DType | None) -> NDArray:
-    values = [_number(each) for each in scalars]
-    out = _array.empty(shape, _common_dtype(scalars, values) if dtype is None else dtype, _cpu)
-    _array.store_scalars(out, values)
-    return out
-
-
-def _common_dtype(scalars: list[Any], values: list[bool | int | float | complex]) -> DType:
-    """NumPy's scalars keep their dtypes and meet in one; Python's only raise its kind."""
-    kinds = {type(value) for scalar, value in zip(scalars, values, strict=True) if scalar is value}
-    weak = _complex64 if complex in kinds else _float32 if float in kinds else _int64 if int in kinds else _bool
-    strong = None
-    for scalar, value in zip(scalars, values, strict=True):
-        if scalar is not value:
-            found = dtype_named(scalar.dtype)
-            strong = found if strong is None else result_dtype(strong, found)
-    if strong is None:
-        return weak if kinds else _float32
-    return strong if "biufc".index(weak.kind) <= "biufc".index(strong.kind) else result_dtype(strong, weak)
-
-
-def _number(value: Any) -> bool | int | float | complex:
-    """A plain bool, int, float or complex; NumPy's scalars, some of which are subclasses, become such."""
-    if type(value) in _PLAIN:
-        return value  # type: ignore[no-any-return]
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()
-    for kind in _PLAIN:
-        if isinstance(value, kind):
-            return kind(value)  # type: ignore[arg-type]
-    raise DTypeError(f"asarray: {value!r} of type {type(value).__name__} is no number")
 
 
 def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
@@ -237,7 +151,7 @@ def full(
     >>> nd.full((2,), 7)
     array([7, 7])
     """
-    value = _number(fill_value)
+    value = as_number(fill_value)
     if dtype is None:
         dtype = _bool if isinstance(value, bool) else {int: _int64, float: _float32}.get(type(value), _complex64)
     out = empty(shape, dtype=dtype, device=device)

@@ -3,7 +3,7 @@
 import operator
 from typing import Any
 
-from treadle.ndarray import _families
+from treadle.ndarray import _selection
 from treadle.ndarray._array import NDArray, assign
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import arange, asarray
@@ -35,7 +35,7 @@ def _expand_mask(mask: NDArray, x: NDArray, axis: int) -> list[NDArray]:
     )
     if not fits:
         raise IndexingError(f"index: a mask of shape {mask.shape} does not fit axes {covered} of shape {x.shape}")
-    places = _families.nonzero(mask)
+    places = _selection.nonzero(mask)
     return [places[:, each] for each in range(mask.ndim)]
 
 
@@ -132,7 +132,7 @@ def get_advanced(x: NDArray, key: tuple[Any, ...]) -> NDArray:
     if not indices:
         return view
     front, arrays, place = _prepared(view, axes, indices)
-    out = _families.gather(front, arrays)
+    out = _selection.gather(front, arrays)
     depth = arrays[0].ndim
     if place == 0 or depth == 0:
         return out
@@ -163,7 +163,7 @@ def _scatter(x: NDArray, key: tuple[Any, ...], values: NDArray, accumulate: bool
     depth = len(selected)
     if place and depth:
         values = moveaxis(values, tuple(range(place, place + depth)), tuple(range(depth)))
-    _families.scatter(front, arrays, values, accumulate)
+    _selection.scatter(front, arrays, values, accumulate)
 
 
 def take(x: NDArray, indices: NDArray, /, *, axis: int | None = None) -> NDArray:
@@ -232,6 +232,8 @@ def put_along_axis(x: NDArray, indices: NDArray, values: Any, /, *, axis: int = 
 def scatter_add(x: NDArray, indices: Any, values: NDArray, /, *, axis: int = 0) -> NDArray:
     """A copy of x with values added at integer indices along ``axis``; every repetition counts.
 
+    On cpu and numpy devices, floats are summed in float64, so that a place may be named often: cpu rounds the sum after
+    4,096 updates, or fewer of long slices.
     ``values`` broadcast to the shape of ``take(x, indices, axis=axis)``. With a tuple for ``indices`` it is any key of
     advanced indexing, and ``axis`` is not used.
 
@@ -257,5 +259,5 @@ def nonzero(x: NDArray, /) -> tuple[NDArray, ...]:
     """
     if x.ndim == 0:
         raise ShapeError("nonzero: a 0-d array has no indices; reshape it to (1,)")
-    places = _families.nonzero(x)
+    places = _selection.nonzero(x)
     return tuple(places[:, each] for each in range(x.ndim))

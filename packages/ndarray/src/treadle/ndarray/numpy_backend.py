@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from treadle.ndarray import reference
-from treadle.ndarray.numpy_elements import Memory, Values, brain_bits, brain_values, read, store, view
+from treadle.ndarray.numpy_elements import Memory, Values, read, store, view
 from treadle.ndarray.numpy_random import DRAWS
 from treadle.ndarray.opset import OPS
 
@@ -169,13 +169,11 @@ class NumpyBackend:
         where = tuple(map(view, indices))
         if accumulate:
             with numpy.errstate(all="ignore"):
-                if out.dtype.name != "bfloat16":
-                    numpy.add.at(view(out), where, view(values))
-                    return
-                bits, added = view(out), read(values)
-                for at in numpy.ndindex(where[0].shape):
-                    place = tuple(each[at] for each in where)
-                    bits[place] = brain_bits(brain_values(bits[place]) + added[at])
+                sums = read(out)
+                if sums.dtype.kind in "fc":  # many small floats in one place
+                    sums = sums.astype(numpy.result_type(sums, numpy.float64))
+                numpy.add.at(sums, where, read(values))
+                store(out, sums)
         else:
             view(out)[where] = view(values)
 

@@ -82,6 +82,8 @@ def searchsorted(
             raise ShapeError(f"searchsorted: sorter of shape {sorter.shape} does not fit x1 of {haystack.shape}")
         haystack = take(haystack, sorter)
     dtype = common_dtype(haystack.dtype, values.dtype)
+    if dtype.kind == "f" and dtype.itemsize == 2:
+        dtype = type_of["float32"]  # which holds the halves
     haystack, values = haystack.astype(dtype, copy=False), values.astype(dtype, copy=False)
     if haystack.device.type == "cpu" and dtype.kind != "c":
         return _sorting.search(contiguous(haystack), contiguous(values), side == "right")

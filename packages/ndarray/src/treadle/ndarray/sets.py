@@ -42,6 +42,8 @@ class UniqueInverse(NamedTuple):
 
 def _groups(ordered: NDArray, places: NDArray | None = None) -> tuple[NDArray, NDArray | None]:
     """Where each run of equal sorted elements starts; with places, the run of each element before it was sorted."""
+    if ordered.dtype.kind == "f" and ordered.itemsize == 2:
+        ordered = ordered.astype("float32")  # which holds the halves
     if ordered.device.type == "cpu" and ordered.dtype.kind != "c":
         return _sorting.groups(ordered, places)
     begins = ones(ordered.shape, dtype="bool", device=ordered.device)

@@ -1,7 +1,6 @@
 /* The loops of complex types. A part of slots_body.h.
  *
- * Sums and means run over the parts by the loops of real types (_parts.pyx) and have no slots here; products are scans'
- * last elements. */
+ * Products are scans' last elements, or are made pair by pair (_parts.pyx). */
 #define PART_c64 float
 #define PART_c128 double
 
@@ -47,6 +46,62 @@ TD_COMPLEX_BINARY_OPS(X)
 #undef X
 
 TD_TYPES_COMPLEX(DEFINE_WHERE, where, T, (c ? x : y))
+
+/* --- sums ---------------------------------------------------------------------------------------------------------
+ * Real and imaginary parts by turns, in accumulators by turns: real numbers, of which twice as many lie side by side. */
+#define DEFINE_COMPLEX_SUM(sfx, ctype, part, PART) \
+    static void reduce_start_sum_##sfx(int64_t n, char *acc) \
+    { \
+        reduce_start_sum_##part(2 * n, acc); \
+    } \
+    static void reduce_block_sum_##sfx(int64_t n, const PART *xs, double *result) \
+    { \
+        double lanes[LANES] = {0}; \
+        int64_t i = 0; \
+        for (; i + LANES <= n; i += LANES) { \
+            PREFETCH_LANES(xs + i) \
+            for (int lane = 0; lane < LANES; lane++) \
+                lanes[lane] += xs[i + lane]; \
+        } \
+        for (int lane = 0; i < n; i++, lane++) \
+            lanes[lane] += xs[i]; \
+        for (int half = LANES / 2; half > 1; half /= 2) \
+            for (int lane = 0; lane < half; lane++) \
+                lanes[lane] += lanes[lane + half]; \
+        result[0] += lanes[0]; \
+        result[1] += lanes[1]; \
+    } \
+    static void reduce_row_sum_##sfx(int64_t n, const char *x, int64_t sx, char *acc) \
+    { \
+        if (DENSE(ctype, sx)) { \
+            for (int64_t i = 0; i < 2 * n; i += ROW_BLOCK) \
+                reduce_block_sum_##sfx(2 * n - i < ROW_BLOCK ? 2 * n - i : ROW_BLOCK, (const PART *)x + i, \
+                                       (double *)acc); \
+            return; \
+        } \
+        for (int64_t i = 0; i < n; i++) \
+            reduce_column_sum_##part(2, x + i * sx, sizeof(PART), acc); \
+    } \
+    static void reduce_column_sum_##sfx(int64_t n, const char *x, int64_t sx, char *acc) \
+    { \
+        if (DENSE(ctype, sx)) { \
+            reduce_column_sum_##part(2 * n, x, sizeof(PART), acc); \
+            return; \
+        } \
+        for (int64_t i = 0; i < n; i++) \
+            reduce_column_sum_##part(2, x + i * sx, sizeof(PART), acc + i * (int64_t)sizeof(td_c128)); \
+    } \
+    static void reduce_merge_sum_##sfx(int64_t n, const char *from, char *acc) \
+    { \
+        reduce_merge_sum_##part(2 * n, from, acc); \
+    } \
+    static void reduce_finish_sum_##sfx(int64_t n, const char *acc, double divisor, char *out, int64_t so) \
+    { \
+        for (int64_t i = 0; i < n; i++) \
+            reduce_finish_sum_##part(2, acc + i * (int64_t)sizeof(td_c128), divisor, out + i * so, sizeof(PART)); \
+    }
+DEFINE_COMPLEX_SUM(c64, td_c64, f32, float)
+DEFINE_COMPLEX_SUM(c128, td_c128, f64, double)
 
 /* --- running products --------------------------------------------------------------------------------------------- */
 #define WIDENED_c64(x) td_widened(x)

@@ -68,7 +68,7 @@ static void half_finish(int64_t n, const char *acc, double divisor, char *out, i
     static void reduce_scan_##op##_##sfx(int64_t n, const char *x, int64_t sx, char *out, int64_t so) \
     { \
         double acc; \
-        reduce_start_##op##_f32(1, (char *)&acc); \
+        scan_start_##op##_f32(1, (char *)&acc); \
         for (int64_t i = 0; i < n; i++) { \
             reduce_row_##op##_##sfx(1, x + i * sx, sx, (char *)&acc); \
             reduce_finish_##op##_##sfx(1, (const char *)&acc, 1.0, out + i * so, so); \

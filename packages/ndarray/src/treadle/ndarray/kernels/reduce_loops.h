@@ -113,11 +113,19 @@
             FINISH_##op(T, ACC) \
         } \
     } \
+    static void scan_start_##op##_##sfx(int64_t n, char *acc_) \
+    { \
+        typedef ctype T; \
+        (void)sizeof(T); \
+        reduce_start_##op##_##sfx(n, acc_); \
+        for (int64_t i = 0; i < n; i++) \
+            ((ACC *)acc_)[i] = SCAN_START_##op(ACC, ((ACC *)acc_)[i]); \
+    } \
     static void reduce_scan_##op##_##sfx(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
     { \
         typedef ctype T; \
         ACC acc; \
-        reduce_start_##op##_##sfx(1, (char *)&acc); \
+        scan_start_##op##_##sfx(1, (char *)&acc); \
         for (int64_t i = 0; i < n; i++) { \
             T x = READ(T, xp, sx, i); \
             acc = combine; \
@@ -125,6 +133,13 @@
             FINISH_##op(T, ACC) \
         } \
     }
+/* A scan always has a first element, and running sums of -0.0 are -0.0: only that leaves every number as it is. */
+#define SCAN_START_sum(ACC, identity) ((ACC)-0.0)
+#define SCAN_START_prod(ACC, identity) (identity)
+#define SCAN_START_max(ACC, identity) (identity)
+#define SCAN_START_min(ACC, identity) (identity)
+#define SCAN_START_any(ACC, identity) (identity)
+#define SCAN_START_all(ACC, identity) (identity)
 /* A floating sum or product leaves in the operand's type, an integer one in its wide accumulator's. */
 #define FLOATS(T) ((T)0.5 != 0)
 #define FINISH_sum(T, ACC) \

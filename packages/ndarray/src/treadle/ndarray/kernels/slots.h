@@ -40,13 +40,15 @@ typedef void (*td_binary_loop)(int64_t n, const char *x, int64_t sx, const char 
 typedef void (*td_ternary_loop)(int64_t n, const char *x, int64_t sx, const char *y, int64_t sy, const char *z,
                                 int64_t sz, char *out, int64_t so);
 
-/* A reduction of one (op, dtype). Accumulators lie densely, of 8 bytes at most each. */
+/* A reduction of one (op, dtype). Accumulators lie densely, of 8 bytes at most each, of 16 for
+ * complex types. */
 typedef struct {
     void (*start)(int64_t n, char *acc);                                          /* acc[i] = identity */
     void (*row)(int64_t n, const char *x, int64_t sx, char *acc);                 /* acc[0] takes x[0..n) */
     void (*column)(int64_t n, const char *x, int64_t sx, char *acc);              /* acc[i] takes x[i] */
     void (*merge)(int64_t n, const char *from, char *acc);                        /* acc[i] takes from[i] */
     void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so); /* out[i] = acc[i] / divisor */
+    void (*scan_start)(int64_t n, char *acc);                                     /* acc[i] = what scans start from */
     void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so);    /* running acc, written out */
 } td_reduction;
 

@@ -28,7 +28,8 @@
 #define SLOT_CAST(to, ctype, from) [TD_##from][TD_##to] = cast_##from##_##to,
 #define SLOT_REDUCE(sfx, ctype, op, ACC) \
     [TD_REDUCE_##op][TD_##sfx] = {reduce_start_##op##_##sfx, reduce_row_##op##_##sfx, reduce_column_##op##_##sfx, \
-                                  reduce_merge_##op##_##sfx, reduce_finish_##op##_##sfx, reduce_scan_##op##_##sfx},
+                                  reduce_merge_##op##_##sfx, reduce_finish_##op##_##sfx, scan_start_##op##_##sfx, \
+                                  reduce_scan_##op##_##sfx},
 #define SLOT_TYPE(sfx, ctype, name) [TD_##sfx] = name##_##sfx,
 #define SLOT_ARG(sfx, ctype, name) [TD_##sfx] = {name##_##sfx, name##_column_##sfx, name##_merge_##sfx},
 #define SLOT_SQUARES(sfx, ctype, unused) [TD_##sfx] = {squares_row_##sfx, squares_column_##sfx},
@@ -39,11 +40,15 @@
 #define SLOT_HALF_TERNARY(sfx, op) SLOT_TERNARY(sfx, , op)
 #define SLOT_HALF_REDUCE(sfx, op) \
     [TD_REDUCE_##op][TD_##sfx] = {reduce_start_##op##_f32, reduce_row_##op##_##sfx, reduce_column_##op##_##sfx, \
-                                  reduce_merge_##op##_f32, reduce_finish_##op##_##sfx, reduce_scan_##op##_##sfx},
+                                  reduce_merge_##op##_f32, reduce_finish_##op##_##sfx, scan_start_##op##_f32, \
+                                  reduce_scan_##op##_##sfx},
 #define SLOT_NEXT(sfx, ctype, ...) [TD_BINARY_nextafter][TD_##sfx] = next_##sfx,
 #define SLOT_COMPLEX_UNARY(op, OUT) TD_TYPES_COMPLEX(SLOT_UNARY, op)
 #define SLOT_COMPLEX_BINARY(op, OUT) TD_TYPES_COMPLEX(SLOT_BINARY, op)
 #define SLOT_COMPLEX_SCAN(sfx, ctype, ...) [TD_REDUCE_prod][TD_##sfx] = {.scan = reduce_scan_prod_##sfx},
+#define SLOT_COMPLEX_SUM(sfx, ctype, ...) \
+    [TD_REDUCE_sum][TD_##sfx] = {reduce_start_sum_##sfx, reduce_row_sum_##sfx, reduce_column_sum_##sfx, \
+                                 reduce_merge_sum_##sfx, reduce_finish_sum_##sfx},
 
 #pragma GCC diagnostic ignored "-Woverride-init" /* the halves' nextafter replaces the one by way of float */
 const td_slots TD_SLOTS = {
@@ -59,7 +64,7 @@ const td_slots TD_SLOTS = {
     .cast = {CASTS(bool) CASTS(i8) CASTS(i16) CASTS(i32) CASTS(i64) CASTS(u8) CASTS(u16) CASTS(u32) CASTS(u64)
                  CASTS(f32) CASTS(f64) CASTS(f16) CASTS(bf16) COMPLEX_CASTS(c64) COMPLEX_CASTS(c128)},
 #define X(op, TYPES, ACC, ...) TD_TYPES_##TYPES(SLOT_REDUCE, op, ACC) HALVES_##TYPES(SLOT_HALF_REDUCE, op)
-    .reduce = {TD_REDUCE_OPS(X, X) TD_TYPES_COMPLEX(SLOT_COMPLEX_SCAN, )},
+    .reduce = {TD_REDUCE_OPS(X, X) TD_TYPES_COMPLEX(SLOT_COMPLEX_SCAN, ) TD_TYPES_COMPLEX(SLOT_COMPLEX_SUM, )},
 #undef X
     .arg_max = {TD_TYPES_ALL(SLOT_ARG, arg_max)},
     .arg_min = {TD_TYPES_ALL(SLOT_ARG, arg_min)},

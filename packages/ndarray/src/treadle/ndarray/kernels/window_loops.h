@@ -75,26 +75,41 @@ static void NAME(combine_at)(int64_t rows, int64_t columns, int64_t k, const cha
     }
 }
 
-/* out[p] += the sum of products of two rectangles of rows: a, and b moved by offsets[p]. */
+INLINE T NAME(dot_rectangle)(int64_t rows, int64_t columns, const char *x, int64_t x_row, const char *y, int64_t y_row)
+{
+    const int64_t pair = 2 * VECTOR_BYTES, end = columns * (int64_t)sizeof(T), pairs = end / pair * pair;
+    VEC s0 = {0}, s1 = {0};
+    for (int64_t i = 0; i < rows; i++, x += x_row, y += y_row) {
+        int64_t at = 0;
+        for (; at < pairs; at += pair) {
+            s0 = FMA(LOAD(x + at), LOAD(y + at), s0);
+            s1 = FMA(LOAD(x + at + VECTOR_BYTES), LOAD(y + at + VECTOR_BYTES), s1);
+        }
+        for (; at < end; at += VECTOR_BYTES) {
+            const int64_t left = (end - at) / (int64_t)sizeof(T);
+            const MASK_TYPE mask = MASK_OF(left < LANES ? left : LANES);
+            s0 = FMA(LOAD_PART(x + at, mask), LOAD_PART(y + at, mask), s0);
+        }
+    }
+    return NAME(sum_lanes)(s0 + s1);
+}
+
+/* out[p] += the sum of products of two rectangles of rows: a, and b moved by offsets[p]. Large ones are cut into runs
+ * of DOTS_RUN products, whose sums meet in double precision. */
+#undef DOTS_RUN
+#define DOTS_RUN 8192
 static void NAME(dots_at)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, const char *b,
                           int64_t b_row, const int64_t *offsets, char *out)
 {
-    const int64_t pair = 2 * VECTOR_BYTES, end = columns * (int64_t)sizeof(T), pairs = end / pair * pair;
     for (int64_t p = 0; p < k; p++) {
-        const char *x = a, *y = b + offsets[p];
-        VEC s0 = {0}, s1 = {0};
-        for (int64_t i = 0; i < rows; i++, x += a_row, y += b_row) {
-            int64_t at = 0;
-            for (; at < pairs; at += pair) {
-                s0 = FMA(LOAD(x + at), LOAD(y + at), s0);
-                s1 = FMA(LOAD(x + at + VECTOR_BYTES), LOAD(y + at + VECTOR_BYTES), s1);
-            }
-            for (; at < end; at += VECTOR_BYTES) {
-                const int64_t left = (end - at) / (int64_t)sizeof(T);
-                const MASK_TYPE mask = MASK_OF(left < LANES ? left : LANES);
-                s0 = FMA(LOAD_PART(x + at, mask), LOAD_PART(y + at, mask), s0);
-            }
+        double sum = (double)((T *)out)[p];
+        for (int64_t start = 0; start < columns; start += DOTS_RUN) {
+            const int64_t width = columns - start < DOTS_RUN ? columns - start : DOTS_RUN;
+            const int64_t most = DOTS_RUN / width, place = start * (int64_t)sizeof(T);
+            for (int64_t i = 0; i < rows; i += most)
+                sum += (double)NAME(dot_rectangle)(rows - i < most ? rows - i : most, width, a + i * a_row + place,
+                                                   a_row, b + offsets[p] + i * b_row + place, b_row);
         }
-        ((T *)out)[p] += NAME(sum_lanes)(s0 + s1);
+        ((T *)out)[p] = (T)sum;
     }
 }

@@ -25,6 +25,17 @@ TD_FN double td_cut_f64(double x, double least, double most)
 #define TD_CUT(F, x, least, most) \
     (sizeof(F) == 4 ? (F)td_cut_f32((float)(x), (float)(least), (float)(most)) : (F)td_cut_f64(x, least, most))
 
+/* A float cannot be cut at the largest integer of 32 bits, only at the largest float below it. */
+TD_FN int32_t td_i32_from_f32(float x)
+{
+    int32_t whole = (int32_t)td_cut_f32(x, -2147483648.0f, 2147483520.0f);
+    return x >= 2147483648.0f ? INT32_MAX : whole;
+}
+TD_FN int32_t td_i32_from_f64(double x)
+{
+    return (int32_t)td_cut_f64(x, INT32_MIN, INT32_MAX);
+}
+
 /* Where only the first number beyond the largest is. */
 #define TD_SATURATED(F, T, x, least, most, low, beyond) \
     ((x) >= (F)(beyond) ? (T)(most) : (x) > (F)(low) ? (T)(x) : (x) <= (F)(low) ? (T)(least) : (T)0)
@@ -33,7 +44,7 @@ TD_FN double td_cut_f64(double x, double least, double most)
 #define TD_REAL_TO_i16(F, x) ((int16_t)(int32_t)TD_CUT(F, x, INT16_MIN, INT16_MAX))
 #define TD_REAL_TO_u8(F, x) ((uint8_t)(int32_t)TD_CUT(F, x, 0, UINT8_MAX))
 #define TD_REAL_TO_u16(F, x) ((uint16_t)(int32_t)TD_CUT(F, x, 0, UINT16_MAX))
-#define TD_REAL_TO_i32(F, x) TD_SATURATED(F, int32_t, x, INT32_MIN, INT32_MAX, -2147483648.0, 2147483648.0)
+#define TD_REAL_TO_i32(F, x) (sizeof(F) == 4 ? td_i32_from_f32((float)(x)) : td_i32_from_f64(x))
 #define TD_REAL_TO_u32(F, x) TD_SATURATED(F, uint32_t, x, 0, UINT32_MAX, 0.0, 4294967296.0)
 #define TD_REAL_TO_i64(F, x) \
     TD_SATURATED(F, int64_t, x, INT64_MIN, INT64_MAX, -9223372036854775808.0, 9223372036854775808.0)
