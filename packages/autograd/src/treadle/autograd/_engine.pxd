@@ -10,6 +10,8 @@ cdef object _array_type, _functions, _nd, _lock, _UNSHARED
 cdef class Run:
     cdef bint retain_graph
     cdef bint create_graph
+    cdef bint boundary
+    cdef set ends
     cdef object xp
     cdef object watcher
     cdef list nodes
@@ -25,10 +27,9 @@ cdef class Run:
                    inputs=tuple, position=Py_ssize_t, slot=Py_ssize_t)
     cdef dict _discover(self, tuple roots)
 
-    @cython.locals(node=Tensor, inputs=tuple)
     cdef int _aim(self, tuple targets, dict slots) except -1
 
-    @cython.locals(node=Tensor, inputs=tuple)
+    cdef list _edges_of(self, Py_ssize_t slot)
     cdef list _order(self)
 
     @cython.locals(node=Tensor, nodes=list, grads=list, pending=list, ready=list, slot=Py_ssize_t, edge=Py_ssize_t,

@@ -41,12 +41,17 @@ def differentiate(
     targets: tuple[Tensor, ...] | None,
     retain_graph: bool,
     create_graph: bool,
+    boundary: bool = False,
 ) -> list[Any] | None:
-    """Run backward from the roots: into the leaves' ``.grad``, or, with targets, to a list of their gradients."""
+    """Run backward from the roots: into the leaves' ``.grad``, or, with targets, to a list of their gradients.
+
+    With ``boundary`` the run ends at the targets: one does not count what reaches it through another, their hooks do
+    not run, and what lies behind them is left alone.
+    """
     if create_graph:
         with enable_grad():
-            return Run(roots, gradients, targets, True, True).finish()
-    return Run(roots, gradients, targets, retain_graph, False).finish()
+            return Run(roots, gradients, targets, True, True, boundary).finish()
+    return Run(roots, gradients, targets, retain_graph, False, boundary).finish()
 
 
 class Run:
@@ -59,7 +64,10 @@ class Run:
         targets: tuple[Tensor, ...] | None,
         retain_graph: bool,
         create_graph: bool,
+        boundary: bool,
     ) -> None:
+        self.boundary = boundary
+        self.ends = set(map(id, targets)) if boundary and targets is not None else set()
         self.watcher = STATE.watcher
         self.retain_graph = retain_graph
         self.create_graph = create_graph
@@ -99,7 +107,7 @@ class Run:
             node = nodes[position]
             position += 1
             self.starts.append(len(edges))
-            if node._op is None:
+            if node._op is None or (self.ends and id(node) in self.ends):
                 continue
             inputs = node._inputs
             if inputs is None:
@@ -141,16 +149,18 @@ class Run:
             if target in slots:
                 self.target_slots.setdefault(slots[target], []).append(index)
         needed = [False] * len(self.nodes)
+        leads = [False] * len(self.nodes)
         for slot in reversed(self._order()):
-            node = self.nodes[slot]
-            wanted = slot in self.target_slots
-            if node._op is not None:
-                start = self.starts[slot]
-                for edge in self.edges[start : start + len(node._inputs)]:
-                    if edge >= 0 and needed[edge]:
-                        wanted = True
-            needed[slot] = wanted
+            for edge in self._edges_of(slot):
+                if edge >= 0 and leads[edge]:
+                    needed[slot] = True
+            leads[slot] = needed[slot] or slot in self.target_slots
         self.needed = needed
+
+    def _edges_of(self, slot: int) -> list[int]:
+        """The slots of a node's operands, -1 for those without gradient."""
+        stop = self.starts[slot + 1] if slot + 1 < len(self.starts) else len(self.edges)
+        return self.edges[self.starts[slot] : stop]
 
     def _order(self) -> list[int]:
         """The slots in topological order, results before operands."""
@@ -160,11 +170,7 @@ class Run:
         while position < len(order):
             slot = order[position]
             position += 1
-            node = self.nodes[slot]
-            if node._op is None:
-                continue
-            start = self.starts[slot]
-            for edge in self.edges[start : start + len(node._inputs)]:
+            for edge in self._edges_of(slot):
                 if edge >= 0:
                     pending[edge] -= 1
                     if pending[edge] == 0:
@@ -183,12 +189,12 @@ class Run:
             grad = grads[slot]
             nodes[slot] = None
             grads[slot] = None
-            if node._hooks is not None:
+            if node._hooks is not None and grad is not None and not (self.boundary and slot in self.target_slots):
                 grad = self._hooked(node, grad)
             if self.found is not None and slot in self.target_slots:
                 for index in self.target_slots[slot]:
                     self.found[index] = self._own(grad)
-            if node._op is None:
+            if node._op is None or (self.ends and id(node) in self.ends):
                 if self.found is None:
                     self._accumulate(node, grad)
                 continue

@@ -118,6 +118,16 @@ class Methods(Node):
     def __mod__(self, other: Any) -> "Tensor":
         return _functions.remainder(self, other)
 
+    def realize(self) -> Any:
+        """Compute the value now if lazy mode has put it off. Returns self."""
+        self._value()
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Set ``requires_grad``; returns self."""
+        self.requires_grad = requires_grad  # type: ignore[misc]  # the subclass's property
+        return self
+
     # --- methods that are functions -------------------------------------------------------------------------------
     @property
     def T(self) -> "Tensor":

@@ -194,6 +194,12 @@ def _other(name: str, value: Any) -> Any:
     return _op.as_scalar(value)
 
 
+def _compared(data: NDArray, x: Any, y: Any) -> "Tensor":
+    tensor = constant(data)
+    broken(tensor, "a comparison has no gradient", (x, y) if isinstance(y, Tensor) else (x,))
+    return tensor
+
+
 class Tensor(Methods):
     """An array in a computational graph, and the node of the op that made it.
 
@@ -227,6 +233,8 @@ class Tensor(Methods):
             data = data.data
         if type(data) is not _array_type or dtype is not None or device is not None:
             data = _nd.asarray(data, dtype=dtype, device=device)
+        else:
+            data = data[...]  # an array object of its own, over the same memory
         self._start(data)
         self._name = name
         if requires_grad:
@@ -307,19 +315,9 @@ class Tensor(Methods):
         """
         _differentiate((self,), (grad,), None, retain_graph, create_graph)
 
-    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
-        """Set ``requires_grad``; returns self."""
-        self.requires_grad = requires_grad
-        return self
-
-    def realize(self) -> "Tensor":
-        """Compute the value now if lazy mode has put it off. Returns self."""
-        self._value()
-        return self
-
     def detach(self) -> "Tensor":
         """A tensor with the same memory and no graph."""
-        twin = constant(self._value())
+        twin = constant(self._value()[...])  # an array object of its own: saved values are told apart by these
         if self._requires_grad or self._breaks is not None:
             broken(twin, "detach()", (self,))
         return twin
@@ -425,24 +423,24 @@ class Tensor(Methods):
 
     def __eq__(self, other: Any) -> Any:
         value = _other("equal", other)
-        return NotImplemented if value is None else constant(self._value() == value)
+        return NotImplemented if value is None else _compared(self._value() == value, self, other)
 
     def __ne__(self, other: Any) -> Any:
         value = _other("not_equal", other)
-        return NotImplemented if value is None else constant(self._value() != value)
+        return NotImplemented if value is None else _compared(self._value() != value, self, other)
 
     def __lt__(self, other: Any) -> Any:
         value = _other("less", other)
-        return NotImplemented if value is None else constant(self._value() < value)
+        return NotImplemented if value is None else _compared(self._value() < value, self, other)
 
     def __le__(self, other: Any) -> Any:
         value = _other("less_equal", other)
-        return NotImplemented if value is None else constant(self._value() <= value)
+        return NotImplemented if value is None else _compared(self._value() <= value, self, other)
 
     def __gt__(self, other: Any) -> Any:
         value = _other("greater", other)
-        return NotImplemented if value is None else constant(self._value() > value)
+        return NotImplemented if value is None else _compared(self._value() > value, self, other)
 
     def __ge__(self, other: Any) -> Any:
         value = _other("greater_equal", other)
-        return NotImplemented if value is None else constant(self._value() >= value)
+        return NotImplemented if value is None else _compared(self._value() >= value, self, other)

@@ -88,17 +88,25 @@ class TupleOp(Op):
             if any(isinstance(each, Batched) for each in inputs):
                 return batched_call(self, inputs)
         result: Any = self.forward(nd, *[each.data for each in inputs])
-        if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], tuple):
-            raise OpContractError(f"{self}: forward must return ((array, ...), saved)")
+        if (
+            type(result) is not tuple
+            or len(result) != 2
+            or type(result[0]) is not tuple
+            or type(result[1]) is not tuple
+            or not result[0]
+            or not all(isinstance(each, NDArray) for each in result[0])
+        ):
+            raise OpContractError(f"{self}: forward must return ((array, ...), saved), both tuples")
         arrays, saved = result
         flows = is_grad_enabled() and any(each.requires_grad for each in inputs)
         if not flows:
             items = [constant(each) for each in arrays]
             for each in items:
                 broken(each, "computed under no_grad()", inputs)
-            return self.packed(items)
+            return self.packed(_shown(self, inputs, items))
         bundle = _bundle(self, inputs, arrays, saved)
-        return self.packed([_item(self, bundle, index, inputs) for index in range(len(arrays))])
+        items = [_item(self, bundle, index, inputs) for index in range(len(arrays))]
+        return self.packed(_shown(self, inputs, items))
 
     def packed(self, items: list[Tensor]) -> Any:
         """The results as the call gives them: a tuple, or the subclass's named tuple."""
@@ -110,6 +118,14 @@ class TupleOp(Op):
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return self.rule(xp, grad.items, node)
+
+
+def _shown(op: Op, inputs: tuple[Tensor, ...], items: list[Tensor]) -> list[Tensor]:
+    """Show the results of a call to who watches."""
+    if STATE.watcher is not None:
+        for each in items:
+            STATE.watcher.made(each, op, inputs)
+    return items
 
 
 def _bundle(op: Op, inputs: tuple[Tensor, ...], arrays: tuple[NDArray, ...], saved: tuple[Any, ...]) -> TensorTuple:

@@ -3,16 +3,19 @@
 Nothing is paid for them when none is active: an op call and an engine run each compare one reference with None.
 """
 
-from threading import get_ident
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from treadle.autograd._node import STATE
+from treadle.autograd.errors import GradientError
 
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Op, Tensor
 
 __all__ = ["Watcher"]
+
+_lock = Lock()
 
 
 class Watcher:
@@ -28,6 +31,10 @@ class Watcher:
     def on_made(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
         """An op has given a result."""
 
+    def on_realized(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
+        """Lazy mode has computed what was called before; the same as :meth:`on_made` unless overridden."""
+        self.on_made(tensor, op, inputs)
+
     def on_gradient(self, node: "Tensor", grad: Any) -> None:
         """The engine has a node's whole gradient (an array, or a tensor under ``create_graph``); its rule runs next."""
 
@@ -40,6 +47,13 @@ class Watcher:
             self._outer.made(tensor, op, inputs)
         if get_ident() == self._thread:
             self.on_made(tensor, op, inputs)
+
+    def realized(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
+        """Called when lazy mode computes a result."""
+        if self._outer is not None:
+            self._outer.realized(tensor, op, inputs)
+        if get_ident() == self._thread:
+            self.on_realized(tensor, op, inputs)
 
     def gradient(self, node: "Tensor", grad: Any) -> None:
         """Called by the engine."""
@@ -56,11 +70,23 @@ class Watcher:
             self.on_contribution(node, index, operand, gradient)
 
     def __enter__(self) -> Self:
-        self._outer, STATE.watcher = STATE.watcher, self
+        if self._thread:
+            raise GradientError(f"{type(self).__name__}: this one is active already; make another")
+        with _lock:
+            self._outer, STATE.watcher = STATE.watcher, self
         self._thread = get_ident()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        STATE.watcher, self._outer = self._outer, None
+        with _lock:  # threads leave in any order, so this one may stand in the middle of the chain
+            if STATE.watcher is self:
+                STATE.watcher = self._outer
+            else:
+                above = STATE.watcher
+                while above is not None and above._outer is not self:
+                    above = above._outer
+                if above is not None:
+                    above._outer = self._outer
+        self._outer, self._thread = None, 0

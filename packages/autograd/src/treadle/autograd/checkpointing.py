@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Op, Tensor, recorded
+from treadle.autograd._tuples import TupleItem
 from treadle.autograd._watching import Watcher
 from treadle.autograd.errors import OpContractError
-from treadle.autograd.gradients import grad as _grad
-from treadle.autograd.mode import enable_grad, is_grad_enabled
+from treadle.autograd.mode import enable_grad, is_grad_enabled, lazy
+from treadle.autograd.ops.unary import positive
 from treadle.ndarray import DType
 
 __all__ = ["Checkpoint", "checkpoint"]
@@ -32,6 +34,11 @@ class _Made(Watcher):
             if each.requires_grad and id(each) not in self.inside:
                 self.outside[id(each)] = each
         self.inside[id(tensor)] = tensor
+        for each in tensor.inputs if isinstance(tensor.op, TupleItem) else ():
+            self.inside[id(each)] = each
+
+    def on_realized(self, tensor: Tensor, op: Op, inputs: tuple[Tensor, ...]) -> None:
+        """The function runs eagerly, so what is computed late was called outside of it."""
 
 
 @contextmanager
@@ -70,13 +77,13 @@ class Checkpoint(Op):
         node.saved  # noqa: B018 - the operands must be what they were
         again = xp is not nd
         inputs = node.inputs
-        arguments = [each if again else _leaf(each) for each in inputs[: self.count]]
-        with enable_grad(), _random_state(self.state):
-            output = self.function(*arguments).realize()
+        arguments = [_variable(each, again) for each in inputs[: self.count]]
+        with enable_grad(), _random_state(self.state), lazy(False):
+            output = self.function(*arguments)
         targets = [*arguments, *inputs[self.count :]]
-        wanted = [each for each in targets if each.requires_grad]
+        wanted = tuple(each for each in targets if each.requires_grad)
         seed = grad if again else Tensor(grad)
-        found = iter(_grad(output, wanted, seed, create_graph=again, allow_unused=True))
+        found = iter(differentiate((output,), (seed,), wanted, True, again, True) or [])
         gradients: list[Any] = []
         for each in targets:
             gradient = next(found) if each.requires_grad else None
@@ -89,7 +96,10 @@ class Checkpoint(Op):
         raise OpContractError(f"{self}: the shape is known only once the function has run")
 
 
-def _leaf(tensor: Tensor) -> Tensor:
+def _variable(tensor: Tensor, recorded_too: bool = False) -> Tensor:
+    """What the function is given for an argument: a tensor that is no other, so that uses of it are told apart."""
+    if recorded_too and tensor.requires_grad:
+        return positive(tensor)
     return Tensor(tensor.data, requires_grad=tensor.requires_grad)
 
 
@@ -125,12 +135,15 @@ def checkpoint(function: Callable[..., Tensor], *arguments: Any, preserve_random
         return _checked(function(*full))
 
     given = [arguments[index] for index in tensors]
-    with _Made() as notes:
-        output = with_tensors(*given).realize()
+    twins = [_variable(each) for each in given]
+    with _Made() as notes, lazy(False):
+        output = with_tensors(*twins)
+    known = {id(each) for each in twins}
+    others = [each for key, each in notes.outside.items() if key not in known]
+    if id(output) not in notes.inside or not (others or any(each.requires_grad for each in given)):
+        return with_tensors(*given)  # nothing was computed, or nothing is to be differentiated
     if not output.requires_grad:
         return output
-    used = {id(each) for each in given}
-    others = [each for key, each in notes.outside.items() if key not in used]
     inputs = (*given, *others)
     saved = tuple(each.data for each in inputs)
     return recorded(Checkpoint(with_tensors, len(given), state), inputs, output.data, saved)

@@ -19,7 +19,7 @@ from treadle.autograd import functions as _functions
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import GradientError
 from treadle.autograd.gradients import grad as _grad
-from treadle.autograd.mode import enable_grad
+from treadle.autograd.mode import enable_grad, is_inference_mode_enabled
 from treadle.autograd.vectorizing import vmap
 from treadle.ndarray import DTypeError, ShapeError
 
@@ -48,6 +48,8 @@ def _variable(value: Any, name: str) -> Tensor:
 
 def _variables(arguments: tuple[Any, ...], positions: tuple[int, ...], name: str) -> tuple[list[Any], list[Tensor]]:
     """The arguments with variables at the positions, and these; whether an outer graph looks on."""
+    if is_inference_mode_enabled():
+        raise GradientError(f"{name}: no gradient can be taken inside inference_mode()")
     given = list(arguments)
     with enable_grad():
         for each in positions:
@@ -55,8 +57,21 @@ def _variables(arguments: tuple[Any, ...], positions: tuple[int, ...], name: str
     return given, [given[each] for each in positions]
 
 
-def _is_nested(arguments: tuple[Any, ...]) -> bool:
-    return any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
+def _is_nested(arguments: tuple[Any, ...], result: Any = None, variables: Sequence[Tensor] = ()) -> bool:
+    """Whether an outer graph looks on: through an argument, or through a tensor that the function took from outside."""
+    if any(isinstance(each, Tensor) and each.requires_grad for each in arguments):
+        return True
+    seen = {id(each) for each in variables}
+    stack = [result] if isinstance(result, Tensor) else []
+    while stack:
+        each = stack.pop()
+        if id(each) in seen or not each.requires_grad:
+            continue
+        seen.add(id(each))
+        if each.is_leaf:
+            return True
+        stack.extend(each.inputs)
+    return False
 
 
 def _output(value: Any, name: str) -> Tensor:
@@ -97,7 +112,7 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
         value = _output(result[0] if has_aux else result, "value_and_grad")
         if value.size != 1:
             raise ShapeError(f"value_and_grad: the function's result has shape {value.shape}, not that of a scalar")
-        nested = _is_nested(arguments)
+        nested = _is_nested(arguments, value, variables)
         gradients: list[Tensor] = _filled([None] * len(variables), variables)
         if value.requires_grad:
             found = _grad(value, variables, create_graph=nested, allow_unused=True)
@@ -142,7 +157,7 @@ def vjp(function: Function, *primals: Tensor) -> tuple[Tensor, Callable[[Tensor]
     given, variables = _variables(primals, tuple(range(len(primals))), "vjp")
     with enable_grad():
         result = _output(function(*given), "vjp")
-    nested = _is_nested(primals)
+    nested = _is_nested(primals, result, variables)
 
     def pullback(gradient: Tensor) -> tuple[Tensor, ...]:
         if not result.requires_grad:
@@ -172,9 +187,9 @@ def jvp(function: Function, primals: Sequence[Tensor], tangents: Sequence[Tensor
         if primal.shape != tangent.shape:
             raise ShapeError(f"jvp: argument {index} has shape {primal.shape}, its tangent {tangent.shape}")
     given, variables = _variables(tuple(primals), tuple(range(len(primals))), "jvp")
-    nested = _is_nested((*primals, *tangents))
     with enable_grad():
         result = _output(function(*given), "jvp")
+        nested = _is_nested((*primals, *tangents), result, variables)
         moved: Tensor | None = None
         if result.requires_grad:
             dual = Tensor(nd.zeros_like(result.data), requires_grad=True)
@@ -201,9 +216,9 @@ def jacobian(function: Function, argnums: Argnums = 0) -> Callable[..., Any]:
     def transformed(*arguments: Any, **keywords: Any) -> Any:
         positions = _positions(argnums, len(arguments), "jacobian")
         given, variables = _variables(arguments, positions, "jacobian")
-        nested = _is_nested(arguments)
         with enable_grad():
             result = _output(function(*given, **keywords), "jacobian")
+        nested = _is_nested(arguments, result, variables)
         rows: list[list[Tensor]] = [[] for _ in variables]
         for place in range(result.size):
             found: Sequence[Tensor | None] = [None] * len(variables)
@@ -252,9 +267,9 @@ def hvp(function: Function, primals: Sequence[Tensor], tangents: Sequence[Tensor
     if len(primals) != len(tangents):
         raise GradientError(f"hvp: {len(primals)} arguments and {len(tangents)} tangents")
     given, variables = _variables(tuple(primals), tuple(range(len(primals))), "hvp")
-    nested = _is_nested((*primals, *tangents))
     with enable_grad():
         value = _output(function(*given), "hvp")
+        nested = _is_nested((*primals, *tangents), value, variables)
         if value.size != 1:
             raise ShapeError(f"hvp: the function's result has shape {value.shape}, not that of a scalar")
         products: Sequence[Tensor | None] = [None] * len(variables)

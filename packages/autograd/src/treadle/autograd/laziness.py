@@ -79,4 +79,4 @@ def _compute(node: Tensor, op: Any, inputs: tuple[Tensor, ...], known: list[Any]
         )
     node._arrive(data, saved)
     if STATE.watcher is not None:
-        STATE.watcher.made(node, op, inputs)
+        STATE.watcher.realized(node, op, inputs)

@@ -183,7 +183,11 @@ def vector_norm(
         return f.sum(f.astype(f.not_equal(x, 0.0), x.dtype), axis=axis, keepdims=keepdims)
     if ord == 1:
         return f.sum(size, axis=axis, keepdims=keepdims)
-    return f.sum(size**ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
+    still = f.equal(size, 0.0)
+    powers = f.where(still, 0.0, f.where(still, 1.0, size) ** ord)
+    total = f.sum(powers, axis=axis, keepdims=keepdims)
+    nothing = f.equal(total, 0.0)
+    return f.where(nothing, 0.0, f.where(nothing, 1.0, total) ** (1.0 / ord))
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Tensor:

@@ -18,12 +18,10 @@ class FunctionOp(Op):
         self,
         forward: Callable[..., Any],
         backward: Callable[..., Any] | None,
-        infer: Callable[..., Any] | None,
         name: str,
     ) -> None:
         self._forward = forward
         self._backward = backward
-        self._infer = infer
         self._name = name
 
     def __repr__(self) -> str:
@@ -38,9 +36,17 @@ class FunctionOp(Op):
             return super().backward(xp, grad, node)
         return self._backward(xp, grad, *node.saved)
 
+
+class InferredOp(FunctionOp):
+    """One that can tell its result beforehand."""
+
+    def __init__(
+        self, forward: Callable[..., Any], backward: Callable[..., Any] | None, name: str, infer: Callable[..., Any]
+    ) -> None:
+        super().__init__(forward, backward, name)
+        self._infer = infer
+
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        if self._infer is None:
-            return super().infer(shapes, dtypes)
         found: tuple[Shape, DType] = self._infer(shapes, dtypes)
         return found
 
@@ -66,4 +72,5 @@ def function_op(
     >>> x.grad.tolist(), ag.gradcheck(cube, x)
     ([12.0], True)
     """
-    return FunctionOp(forward, backward, infer, name or str(getattr(forward, "__name__", "FunctionOp")))
+    shown = name or str(getattr(forward, "__name__", "FunctionOp"))
+    return FunctionOp(forward, backward, shown) if infer is None else InferredOp(forward, backward, shown, infer)

@@ -7,6 +7,7 @@ example, and the results are stacked; so every op works, and gradients flow thro
 """
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,9 +44,10 @@ Axes = int | None | Sequence[int | None]
 class Batched(Tensor):
     """A tensor inside :func:`vmap`: it holds the whole batch, and looks like one example."""
 
-    def __init__(self, whole: Tensor) -> None:
+    def __init__(self, whole: Tensor, level: object) -> None:
         super().__init__(whole.data)
         self.whole = whole
+        self.level = level
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,8 +59,13 @@ class Batched(Tensor):
         """The number of axes of one example."""
         return len(self.whole.shape) - 1
 
+    @property
+    def size(self) -> int:
+        """The number of elements of one example."""
+        return math.prod(self.shape)
+
     @property  # type: ignore[misc]
-    def requires_grad(self) -> bool:
+    def requires_grad(self) -> bool:  # type: ignore[override]
         """Whether gradients flow to the whole batch."""
         return self.whole.requires_grad
 
@@ -70,30 +77,46 @@ class Batched(Tensor):
         )
 
 
+class _Level:
+    """One call of a function that vmap made."""
+
+    open = True
+
+
+def _active(level: Any) -> bool:
+    return bool(level.open)
+
+
 def _all(values: Sequence[Tensor]) -> list[Tensor]:
     return [each.whole if isinstance(each, Batched) else each for each in values]
 
 
 def batched_call(op: Any, inputs: tuple[Any, ...]) -> Any:
     """What an op call with a Batched operand does."""
+    levels = {id(each.level): each.level for each in inputs if isinstance(each, Batched)}
+    if len(levels) > 1:
+        raise GradientError(f"vmap: {op} meets batches of two vmaps, one inside the other; map over one axis at a time")
+    (level,) = levels.values()
+    if not _active(level):
+        raise GradientError(f"vmap: {op} is called on a tensor of a vmap that is over; return it from the function")
     for kind, rule in _RULES:
         if isinstance(op, kind):
             found = rule(op, inputs)
             if found is not None:
-                return Batched(found)
-    return _each(op, inputs)
+                return Batched(found, level)
+    return _each(op, inputs, level)
 
 
-def _each(op: Any, inputs: tuple[Any, ...]) -> Any:
+def _each(op: Any, inputs: tuple[Any, ...], level: object) -> Any:
     """The op on one example after another."""
     count = next(each.whole.shape[0] for each in inputs if isinstance(each, Batched))
     if count == 0:
         raise ShapeError(f"vmap: {op} has no rule for a batch, and cannot be called on an empty one")
     results = [op(*[each.whole[at] if isinstance(each, Batched) else each for each in inputs]) for at in range(count)]
     if isinstance(results[0], tuple):
-        columns = [Batched(stack(list(items))) for items in zip(*results, strict=True)]
+        columns = [Batched(stack(list(items)), level) for items in zip(*results, strict=True)]
         return results[0]._make(columns) if hasattr(results[0], "_make") else tuple(columns)
-    return Batched(stack(results))
+    return Batched(stack(results), level)
 
 
 def _elementwise(op: Any, inputs: tuple[Any, ...]) -> Tensor:
@@ -146,7 +169,10 @@ def _reduce(op: Any, inputs: tuple[Any, ...]) -> Tensor:
     (x,) = inputs
     axes = tuple(axis + 1 for axis in axes_of(op.axis, x.ndim, op))
     twin = _twin(op, axis=axes)
-    result: Tensor = twin(x.whole) if axes or x.ndim else x.whole
+    if x.ndim == 0:  # a reduction of each single element
+        whole = _twin(op, axis=1, keepdims=False)(reshape(x.whole, (x.whole.shape[0], 1)))
+        return whole  # type: ignore[no-any-return]
+    result: Tensor = twin(x.whole)
     return result
 
 
@@ -215,7 +241,7 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         axes = [in_axes] * len(arguments) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
         if len(axes) != len(arguments):
             raise ShapeError(f"vmap: in_axes names {len(axes)} arguments, and {len(arguments)} were given")
-        given, lengths = [], set()
+        given, lengths, level = [], set(), _Level()
         for index, (value, axis) in enumerate(zip(arguments, axes, strict=True)):
             if axis is None:
                 given.append(value)
@@ -227,12 +253,15 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
                 raise GradientError("vmap: a batch inside a batch; map over one axis at a time, or use a batched op")
             (place,) = axes_of(axis, whole.ndim, "vmap")
             lengths.add(whole.shape[place])
-            given.append(Batched(moveaxis(whole, place, 0) if place else whole))
+            given.append(Batched(moveaxis(whole, place, 0) if place else whole, level))
         if len(lengths) != 1:
             raise ShapeError(f"vmap: batches of lengths {sorted(lengths)}; there must be one, and of one length")
         (length,) = lengths
-        with intercepting():
-            result = function(*given, **keywords)
+        try:
+            with intercepting():
+                result = function(*given, **keywords)
+        finally:
+            level.open = False
         if isinstance(result, tuple | list):
             return type(result)(_out(each, length, out_axes) for each in result)
         return _out(result, length, out_axes)

@@ -95,6 +95,11 @@ def conv_input_gradient(
     """
     op = "conv_input_gradient"
     gradient, weight = _promoted(op, gradient, weight)
+    if weight.itemsize == 2 and weight.dtype.kind == "f":  # halves: in float32, rounded once
+        wide = gradient.astype("float32"), weight.astype("float32")
+        return conv_input_gradient(
+            *wide, input_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ).astype(weight.dtype)
     geometry = _geometry(op, weight.shape, stride, padding, dilation)
     shape = tuple(input_shape)
     places = _check_gradient(op, gradient.shape, shape, weight.shape, groups, geometry)
@@ -145,6 +150,11 @@ def conv_weight_gradient(
     """
     op = "conv_weight_gradient"
     gradient, x = _promoted(op, gradient, x)
+    if x.itemsize == 2 and x.dtype.kind == "f":  # halves: in float32, rounded once
+        wide = gradient.astype("float32"), x.astype("float32")
+        return conv_weight_gradient(
+            *wide, weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ).astype(x.dtype)
     shape = tuple(weight_shape)
     geometry = _geometry(op, shape, stride, padding, dilation)
     places = _check_gradient(op, gradient.shape, x.shape, shape, groups, geometry)

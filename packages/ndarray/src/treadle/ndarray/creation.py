@@ -360,6 +360,8 @@ def one_hot(indices: NDArray, num_classes: int, *, dtype: DTypeLike = "float32")
     """
     if indices.dtype.kind not in "iu":
         raise DTypeError(f"one_hot: indices must be integers, not {indices.dtype.name}")
+    if operator.index(num_classes) < 0:
+        raise ShapeError(f"one_hot: {num_classes} classes")
     classes = arange(operator.index(num_classes), device=indices.device)
     return (indices[..., None] == classes).astype(dtype)
 

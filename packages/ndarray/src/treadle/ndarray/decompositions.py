@@ -12,6 +12,7 @@ from treadle.ndarray.complex_parts import conj
 from treadle.ndarray.creation import as_array, asarray
 from treadle.ndarray.data_types import result_type
 from treadle.ndarray.errors import DeviceError, LinearAlgebraError, ShapeError
+from treadle.ndarray.manipulation import broadcast_shapes
 
 __all__ = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "solve", "svd", "svdvals"]
 
@@ -185,6 +186,10 @@ def solve(x1: NDArray, x2: NDArray, /) -> NDArray:
     dtype = result_type(a, b)
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     columns = b.view_expanded(1) if b.ndim == 1 else b
+    try:
+        broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    except ShapeError:
+        raise ShapeError(f"solve: the leading axes of shapes {a.shape} and {b.shape} do not broadcast") from None
     (result,) = _by_lapack("solve", a, columns)
     return result.view_squeezed(-1) if b.ndim == 1 else result
 

@@ -39,6 +39,7 @@ def convolve(
         out = empty((x.shape[0], outputs, *places), dtype=x.dtype)
     weight = weight if weight.is_contiguous else weight.copy()
     if out.size:
+        geometry = _bounded(geometry, x, places)
         _convolution.convolve(x, weight, out, outputs // groups, groups, geometry, places)
     return out
 
@@ -51,6 +52,7 @@ def differentiate_weight(
     if not gradient.size:
         return zeros(shape, dtype=x.dtype)
     gradient = gradient if gradient.is_contiguous else gradient.copy()
+    geometry = _bounded(geometry, x, places)
     direct = _convolution.is_direct(outputs)
     out = empty((groups, outputs, taps) if direct else (groups, taps, outputs), dtype=x.dtype)
     _convolution.differentiate(x, gradient, out, outputs, groups, geometry, places)
@@ -65,16 +67,39 @@ def differentiate_input(
     turned = weight.reshape(groups, outputs, channels, *geometry.kernel).swapaxes(1, 2)
     turned = turned.reshape(groups * channels, outputs, *geometry.kernel)
     parts = [
-        [_part(rest, axis, geometry, shape[2 + axis], gradient.shape[2 + axis]) for rest in range(stride)]
-        for axis, stride in enumerate(geometry.stride)
+        [_part(rest, axis, geometry, shape[2 + axis], gradient.shape[2 + axis]) for rest in _met(geometry, axis)]
+        for axis in range(len(geometry.stride))
     ]
-    complete = all(part is not None for along in parts for part in along)
+    complete = all(
+        len(along) == stride and all(part is not None for part in along)
+        for along, stride in zip(parts, geometry.stride, strict=True)
+    )
     out = (empty if complete else zeros)(shape, dtype=gradient.dtype)
     for chosen in itertools.product(*parts):
         met = [each for each in chosen if each is not None]
         if len(met) == len(chosen):
             _write_part(gradient, turned, met, groups, out)
     return out
+
+
+def _bounded(geometry: Geometry, x: NDArray, places: tuple[int, ...]) -> Geometry:
+    """The same windows, without steps that lead nowhere: of a stride with one place, a dilation with one tap.
+
+    Raises MemoryError for padding beyond any memory.
+    """
+    lengths = [sum(pad) + length for pad, length in zip(geometry.padding, x.shape[2:], strict=True)]
+    if math.prod(lengths) > 1 << 48:
+        raise MemoryError(f"conv: an input of shape {x.shape} with padding {geometry.padding} is beyond any memory")
+    return geometry._replace(
+        stride=tuple(step if number > 1 else 1 for step, number in zip(geometry.stride, places, strict=True)),
+        dilation=tuple(step if size > 1 else 1 for step, size in zip(geometry.dilation, geometry.kernel, strict=True)),
+    )
+
+
+def _met(geometry: Geometry, axis: int) -> list[int]:
+    """The remainders of positions modulo the stride that a tap meets."""
+    stride, dilation = geometry.stride[axis], geometry.dilation[axis]
+    return sorted({tap * dilation % stride for tap in range(geometry.kernel[axis])})
 
 
 class _Part(NamedTuple):

@@ -123,6 +123,8 @@ def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord
     """
     array = as_array(x)
     array = array if array.dtype.kind in "fc" else array.astype("float32")
+    if array.itemsize == 2:  # halves: in float32, rounded once
+        return vector_norm(array.astype("float32"), axis=axis, keepdims=keepdims, ord=ord).astype(array.dtype)
     if ord == math.inf:
         return max(abs(array), axis=axis, keepdims=keepdims)
     if ord == -math.inf:
@@ -147,6 +149,8 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str
     4.0
     """
     array = _matrices(x, "matrix_norm")
+    if array.itemsize == 2 and array.dtype.kind == "f":
+        return matrix_norm(array.astype("float32"), keepdims=keepdims, ord=ord).astype(array.dtype)
     if ord in ("fro", None):
         return vector_norm(array, axis=(-2, -1), keepdims=keepdims)
     if isinstance(ord, int | float) and ord in (1, -1, math.inf, -math.inf):

@@ -82,6 +82,8 @@ def nanmean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDAr
     1.5
     """
     array = _floating(x)
+    if array.itemsize == 2:  # halves: in float32, rounded once
+        return nanmean(array.astype("float32"), axis=axis, keepdims=keepdims).astype(array.dtype)
     total = reductions.sum(_filled(array, 0.0), axis=axis, keepdims=keepdims)
     return divide(total, _count(array, axis, keepdims))
 
@@ -94,6 +96,9 @@ def nanvar(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdim
     1.0
     """
     array = _floating(x)
+    if array.itemsize == 2:
+        wide = array.astype("float32")
+        return nanvar(wide, axis=axis, correction=correction, keepdims=keepdims).astype(array.dtype)
     deviations = array - nanmean(array, axis=axis, keepdims=True)
     squares = reductions.sum(_filled(square(deviations), 0.0, at=array), axis=axis, keepdims=keepdims)
     count = _count(array, axis, keepdims)
@@ -107,8 +112,9 @@ def nanstd(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdim
     >>> nd.nanstd(nd.asarray([1.0, nd.nan, 3.0])).item()
     1.0
     """
-    result: NDArray = sqrt(nanvar(x, axis=axis, correction=correction, keepdims=keepdims))
-    return result
+    array = _floating(x)
+    wide = array.astype("float32") if array.itemsize == 2 else array
+    return sqrt(nanvar(wide, axis=axis, correction=correction, keepdims=keepdims)).astype(array.dtype, copy=False)
 
 
 def _index(op: str, x: NDArray, axis: int | None, keepdims: bool) -> NDArray:

@@ -10,7 +10,7 @@ from treadle.ndarray.elementwise import clip, where
 from treadle.ndarray.errors import DTypeError, ShapeError
 from treadle.ndarray.indexing import take
 from treadle.ndarray.manipulation import reshape
-from treadle.ndarray.reductions import cumsum, min
+from treadle.ndarray.reductions import cumsum, max, min
 from treadle.ndarray.searching import searchsorted
 
 __all__ = ["pad", "repeat"]
@@ -51,6 +51,8 @@ def _repeat_each(x: NDArray, times: NDArray, along: int) -> NDArray:
         raise ShapeError(f"repeat: repetitions of shape {times.shape} do not fit axis {along} of shape {x.shape}")
     if times.size and min(times).item() < 0:
         raise ShapeError("repeat: a number of repetitions is negative")
+    if times.size and max(times).item() * times.size > 1 << 56:
+        raise MemoryError(f"repeat: up to {max(times).item()} repetitions of {times.size} slices are beyond any memory")
     ends = cumsum(times.astype("int64"))
     total = ends[-1].item() if times.size else 0
     return take(x, searchsorted(ends, arange(total, device=x.device), side="right"), axis=along)

@@ -6,6 +6,7 @@ windows that lie within the padded input count; with it a last one may stand out
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType, dtype_named
@@ -218,6 +219,10 @@ def avg_pool(
     """
     lengths = _spatial("avg_pool", x.shape)
     x = _floating(x)
+    if x.itemsize == 2:  # halves: in float32, rounded once
+        options: dict[str, Any] = {"stride": stride, "padding": padding, "ceil_mode": ceil_mode}
+        options |= {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
+        return avg_pool(x.astype("float32"), kernel, **options).astype(x.dtype)
     geometry, asked = _geometry("avg_pool", lengths, kernel, stride, padding, 1, ceil_mode)
     geometry.places(lengths, "avg_pool")
     total = sum_of(_taps_first(x, geometry), axis=0)
@@ -249,5 +254,9 @@ def avg_pool_gradient(
     if gradient.shape != (*shape[:2], *places):
         raise ShapeError(f"{op}: a gradient of shape {gradient.shape}; the result has shape {(*shape[:2], *places)}")
     gradient = _floating(gradient)
+    if gradient.itemsize == 2:
+        options: dict[str, Any] = {"stride": stride, "padding": padding, "ceil_mode": ceil_mode}
+        options |= {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
+        return avg_pool_gradient(gradient.astype("float32"), input_shape, kernel, **options).astype(gradient.dtype)
     shared = gradient / _divisors(lengths, geometry, asked, count_include_pad, divisor_override, gradient)
     return fold(shared.view_broadcast((*geometry.kernel, *shared.shape)), lengths, geometry)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array, asarray, full
-from treadle.ndarray.elementwise import ceil, equal, floor, isnan, maximum, minimum, remainder, round, where
+from treadle.ndarray.elementwise import ceil, equal, floor, isfinite, isnan, maximum, minimum, remainder, round, where
 from treadle.ndarray.errors import ShapeError
 from treadle.ndarray.indexing import take_along_axis
 from treadle.ndarray.manipulation import reshape, stack
@@ -79,6 +79,8 @@ def _between(low: NDArray, high: NDArray, share: NDArray) -> NDArray:
     share = share.astype(low.dtype)
     span = high - low
     result = where(share < 0.5, low + span * share, high - span * (1.0 - share))
+    far = low * (1.0 - share) + high * share  # where the difference overflows
+    result = where(isfinite(span), result, where(equal(share, 1.0), high, far))
     return where(equal(low, high) | equal(share, 0.0), low, result)
 
 
@@ -92,6 +94,9 @@ def _quantiles(
         raise ValueError(f"{op}: {fractions} must lie between 0 and 1 (percentiles between 0 and 100)")
     array = as_array(x)
     array = array if array.dtype.kind == "f" else array.astype("float32")
+    if array.itemsize == 2:  # halves: in float32, rounded once
+        wide = _quantiles(op, array.astype("float32"), fractions, axis, method, keepdims, skip_nan)
+        return [each.astype(array.dtype) for each in wide]
     lines, kept = _lines(array, axis, op)
     shape = kept if keepdims else lines.shape[:-1]
     if lines.shape[-1] == 0:

@@ -70,13 +70,16 @@ def min(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
 
 
 def mean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
-    """The arithmetic mean over axis, NaN of nothing. Integers become float32 first.
+    """The arithmetic mean over axis, NaN of nothing; float32 of integers, whose sums are carried in float64.
 
     >>> import treadle.ndarray as nd
     >>> nd.mean(nd.asarray([1.0, 2.0])).item()
     1.5
     """
-    return _reduced("mean", x, axis, keepdims)
+    array = as_array(x)
+    if array.dtype.kind in "biu" and array.itemsize > 2:
+        return _reduced("mean", array.astype("float64"), axis, keepdims).astype("float32")
+    return _reduced("mean", array, axis, keepdims)
 
 
 def any(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
@@ -116,6 +119,9 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     if array.dtype.kind == "c":
         parts = (var(each, axis=axis, correction=correction, keepdims=keepdims) for each in _complex_parts(array))
         return next(parts) + next(parts)
+    if array.dtype.kind in "biu" and array.itemsize > 2:
+        wide = array.astype("float64")
+        return var(wide, axis=axis, correction=correction, keepdims=keepdims).astype("float32")
     array = _floating(array)
     axes = _families.normal_axes("var", array, axis)
     fused = _fused.variance(array, axes, correction, keepdims)

@@ -7,6 +7,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._location import Location, locate, position
 from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._tuples import TupleGradient
 from treadle.autograd._watching import Watcher
 from treadle.autograd.debugging.reproduction import reproduction
 from treadle.autograd.errors import NonFiniteError
@@ -16,7 +17,11 @@ from treadle.ndarray import NDArray
 __all__ = ["Finding", "detect_anomaly", "first_nonfinite"]
 
 
-def _has_bad(array: NDArray) -> bool:
+def _has_bad(array: Any) -> bool:
+    if isinstance(array, TupleGradient):
+        return any(
+            _has_bad(each.data if isinstance(each, Tensor) else each) for each in array.items if each is not None
+        )
     return array.dtype.kind == "f" and array.size > 0 and not bool(nd.all(nd.isfinite(array)))
 
 

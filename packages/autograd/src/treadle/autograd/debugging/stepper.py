@@ -4,6 +4,7 @@ The stepper computes what the engine computes, in the engine's order and to the 
 node at a time; nothing of it runs, or costs anything, unless one is made. The graph and all ``.grad`` stay as they are.
 """
 
+import math
 import pdb
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._tuples import TupleGradient, TupleItem
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.graph import Graph, GraphNode
 from treadle.ndarray import NDArray
@@ -59,11 +61,15 @@ class Step:
     __repr__ = __str__
 
 
-def _norm(array: NDArray) -> float:
+def _norm(array: Any) -> float:
+    if isinstance(array, TupleGradient):
+        return math.hypot(*[_norm(each) for each in array.items if each is not None])
     return float(nd.sqrt(nd.sum(nd.square(nd.astype(array, nd.float64))))) if array.size else 0.0
 
 
-def _summary(array: NDArray) -> str:
+def _summary(array: Any) -> str:
+    if isinstance(array, TupleGradient):
+        return "; ".join("nothing" if each is None else _summary(each) for each in array.items)
     return f"{array.shape!s:12} {array.dtype.name}  norm {_norm(array):.6g}  {str(array).replace(chr(10), ' ')[:60]}"
 
 
@@ -81,7 +87,8 @@ class Breakpoint:
 
     def holds(self, step: Step) -> bool:
         """Whether the step is one to stop at."""
-        arrays = [step.value] if step.grad is None else [step.grad, *[g for g in step.gradients if g is not None]]
+        given = [step.value] if step.grad is None else [step.grad, *step.gradients]
+        arrays: list[Any] = [each for each in given if each is not None]
         op = step.op
         if self.op is not None:
             same = type(op).__name__ == self.op if isinstance(self.op, str) else isinstance(op, self.op)
@@ -91,7 +98,9 @@ class Breakpoint:
             return False
         if self.shape is not None and step.value.shape != tuple(self.shape):
             return False
-        if self.nonfinite and all(bool(nd.all(nd.isfinite(each))) for each in arrays if each.dtype.kind == "f"):
+        flat = [part for each in arrays for part in (each.items if isinstance(each, TupleGradient) else (each,))]
+        checked = [each for each in flat if each is not None and each.dtype.kind == "f"]
+        if self.nonfinite and all(bool(nd.all(nd.isfinite(each))) for each in checked):
             return False
         if self.norm_above is not None and not any(_norm(each) > self.norm_above for each in arrays):
             return False
@@ -127,6 +136,7 @@ class Stepper:
         self._walk: Iterator[Step] = iter(())
         self._values: dict[int, NDArray] = {}
         self._gradients: dict[int, NDArray] = {}
+        self._parts: dict[int, tuple[NDArray, ...]] = {}  # all results of the ops with several
         self._into_rules = False
 
     def break_on(self, **conditions: Any) -> Breakpoint:
@@ -189,7 +199,13 @@ class Stepper:
             if tensor.op is None:
                 continue
             inputs = tuple(self._values[id(each)] for each in tensor.inputs)
-            value, _ = self._call(tensor.op.forward, nd, *inputs)
+            if isinstance(tensor.op, TupleItem):
+                value = self._parts[id(tensor.inputs[0])][tensor.op.index]
+            else:
+                value, _ = self._call(tensor.op.forward, nd, *inputs)
+                if isinstance(value, tuple):
+                    self._parts[id(tensor)] = value
+                    value = value[0]
             self._values[id(tensor)] = value
             yield Step("forward", count, node, inputs, value)
             count += 1

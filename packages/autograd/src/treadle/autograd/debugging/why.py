@@ -12,6 +12,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._tuples import TupleGradient
 from treadle.autograd._watching import Watcher
 from treadle.autograd.errors import GradientError
 from treadle.ndarray import NDArray
@@ -120,12 +121,16 @@ class _Contributions(Watcher):
             self.edges.append(Contribution(node, index, len(self.edges), copied, _magnitude(gradient)))
 
 
-def _magnitude(array: NDArray) -> float:
+def _magnitude(array: Any) -> float:
+    if isinstance(array, TupleGradient):
+        return sum(_magnitude(each) for each in array.items if each is not None)
     return float(nd.sum(nd.abs(array), dtype="float64")) if array.size else 0.0
 
 
 def why(tensor: Tensor, output: Tensor, grad: Tensor | None = None) -> Why:
     """Take the gradient of ``output`` with respect to ``tensor`` apart, by the ops that used it and by paths.
+
+    It is the gradient as the rules make it: hooks, which may change what arrives in ``.grad``, are left out.
 
     ``grad`` is the gradient of the output itself, ones by default. The graph is kept and no ``.grad`` changes. Raises
     GradientError when no gradient flows from the output to the tensor.

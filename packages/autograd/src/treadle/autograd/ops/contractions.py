@@ -80,7 +80,7 @@ def _gradient(xp: Any, grad: Any, arrays: tuple[Any, ...], terms: list[str], out
         if letter not in elsewhere:
             found = xp.expand_dims(found, axis=at)
     sizes = tuple(
-        length if letter not in elsewhere else found.shape[at]
+        length if letter not in elsewhere or found.shape[at] == 1 else found.shape[at]
         for at, (letter, length) in enumerate(zip(unique, lengths, strict=True))
     )
     found = xp.broadcast_to(found, sizes)

@@ -118,12 +118,16 @@ class SetItem(Op):
             won = _winners(x.shape, index, x.device)
             if won is not None:
                 chosen = xp.where(won if xp is nd else Tensor(won), chosen, 0.0)
+            more = len(values.shape) - len(chosen.shape)
+            if more > 0:  # leading axes of length 1
+                chosen = xp.reshape(chosen, (1,) * more + chosen.shape)
             second = fit(xp, chosen, values.shape, values.dtype)
         return first, second
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         chosen = _index_shape(shapes[0], self.index)
-        if nd.broadcast_shapes(chosen, shapes[1]) != chosen:
+        more = max(0, len(shapes[1]) - len(chosen))
+        if any(length != 1 for length in shapes[1][:more]) or nd.broadcast_shapes(chosen, shapes[1][more:]) != chosen:
             raise ShapeError(f"{self}: values of shape {shapes[1]} do not broadcast to the selection's {chosen}")
         return shapes[0], dtypes[0]
 

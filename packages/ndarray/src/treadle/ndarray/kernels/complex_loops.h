@@ -113,7 +113,8 @@ DEFINE_COMPLEX_SUM(c128, td_c128, f64, double)
     { \
         td_c128 acc = {1.0, 0.0}; \
         for (int64_t i = 0; i < n; i++) { \
-            acc = td_multiply_c128(acc, WIDENED_##sfx(READ(ctype, xp, sx, i))); \
+            const td_c128 x = WIDENED_##sfx(READ(ctype, xp, sx, i)); \
+            acc = i == 0 ? x : td_multiply_c128(acc, x); \
             STEP(ctype, out, so, i) = NARROWED_##sfx(acc); \
         } \
     }
