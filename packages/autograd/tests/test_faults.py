@@ -71,6 +71,19 @@ def test_checkpoint_tells_arguments_and_closures_apart() -> None:
         assert plain is not None and again is not None and plain.item() == again.item() == expected
 
 
+def test_checkpoint_calls_the_function_once_where_nothing_is_differentiated() -> None:
+    calls = []
+    plain = ag.ones(2)
+
+    def function(x: ag.Tensor) -> ag.Tensor:
+        calls.append(1)
+        return x * 2.0
+
+    assert ag.checkpoint(function, plain).tolist() == [2.0, 2.0] and len(calls) == 1
+    x = _leaf(1.0)
+    assert ag.checkpoint(lambda x: x, x) is x
+
+
 def test_checkpoint_runs_hooks_once_and_leaves_the_outside_alone() -> None:
     w = _scalar(2.0)
     w.register_hook(lambda grad: grad * 10.0)

@@ -140,10 +140,10 @@ def checkpoint(function: Callable[..., Tensor], *arguments: Any, preserve_random
         output = with_tensors(*twins)
     known = {id(each) for each in twins}
     others = [each for key, each in notes.outside.items() if key not in known]
-    if id(output) not in notes.inside or not (others or any(each.requires_grad for each in given)):
-        return with_tensors(*given)  # nothing was computed, or nothing is to be differentiated
     if not output.requires_grad:
         return output
+    if id(output) not in notes.inside:  # nothing was computed: an argument came back, or a tensor from outside
+        return next((each for each, twin in zip(given, twins, strict=True) if twin is output), output)
     inputs = (*given, *others)
     saved = tuple(each.data for each in inputs)
     return recorded(Checkpoint(with_tensors, len(given), state), inputs, output.data, saved)

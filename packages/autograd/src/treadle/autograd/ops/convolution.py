@@ -75,57 +75,57 @@ class Conv(Convolution):
         return (x[0], weight[0], *places), promote(*dtypes)
 
 
-class ConvInputGradient(Convolution):
-    """The gradient of a convolution by its input of shape ``input_shape``, from (gradient, weight): its transpose."""
+class ConvolutionGradient(Convolution):
+    """Base of the two gradients: linear in both operands, and of a given shape."""
 
     def __init__(
-        self, input_shape: Sequence[int], stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1
+        self, shape: Sequence[int], stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1
     ) -> None:
         super().__init__(stride, padding, dilation, groups)
-        self.input_shape = tuple(input_shape)
-
-    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        gradient, weight = arrays
-        return xp.conv_input_gradient(gradient, weight, self.input_shape, **self.windows), (gradient, weight)
+        self.shape = tuple(shape)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        gradient, weight = node.saved
-        first = second = None
-        if node.needs_grad(0):
-            first = fit(xp, xp.conv(grad, weight, **self.windows), gradient.shape, gradient.dtype)
-        if node.needs_grad(1):
-            found = xp.conv_weight_gradient(gradient, grad, weight.shape, **self.windows)
-            second = fit(xp, found, weight.shape, weight.dtype)
-        return first, second
+        return tuple(
+            fit(xp, rule(xp, grad, *node.saved), operand.shape, operand.dtype) if node.needs_grad(index) else None
+            for index, (rule, operand) in enumerate(zip((self.by_first, self.by_second), node.saved, strict=True))
+        )
+
+    def by_first(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
+        """The gradient of the first operand."""
+        raise TypeError(f"{type(self).__name__} defines no by_first")
+
+    def by_second(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
+        """The gradient of the second operand."""
+        raise TypeError(f"{type(self).__name__} defines no by_second")
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.input_shape, promote(*dtypes)
+        return self.shape, promote(*dtypes)
 
 
-class ConvWeightGradient(Convolution):
-    """The gradient of a convolution by its weight of shape ``weight_shape``, from (gradient, input)."""
-
-    def __init__(
-        self, weight_shape: Sequence[int], stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1
-    ) -> None:
-        super().__init__(stride, padding, dilation, groups)
-        self.weight_shape = tuple(weight_shape)
+class ConvInputGradient(ConvolutionGradient):
+    """The gradient of a convolution by its input of a given shape, from (gradient, weight): its transpose."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        gradient, x = arrays
-        return xp.conv_weight_gradient(gradient, x, self.weight_shape, **self.windows), (gradient, x)
+        return xp.conv_input_gradient(*arrays, self.shape, **self.windows), arrays
 
-    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        gradient, x = node.saved
-        first = second = None
-        if node.needs_grad(0):
-            first = fit(xp, xp.conv(x, grad, **self.windows), gradient.shape, gradient.dtype)
-        if node.needs_grad(1):
-            second = fit(xp, xp.conv_input_gradient(gradient, grad, x.shape, **self.windows), x.shape, x.dtype)
-        return first, second
+    def by_first(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
+        return xp.conv(grad, second, **self.windows)
 
-    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.weight_shape, promote(*dtypes)
+    def by_second(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
+        return xp.conv_weight_gradient(first, grad, second.shape, **self.windows)
+
+
+class ConvWeightGradient(ConvolutionGradient):
+    """The gradient of a convolution by its weight of a given shape, from (gradient, input)."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        return xp.conv_weight_gradient(*arrays, self.shape, **self.windows), arrays
+
+    def by_first(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
+        return xp.conv(second, grad, **self.windows)
+
+    def by_second(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
+        return xp.conv_input_gradient(first, grad, second.shape, **self.windows)
 
 
 class MaxPool(Op):
