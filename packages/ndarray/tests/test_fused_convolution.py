@@ -5,14 +5,14 @@ The reference is the definition: einsum of a sliding window view with the weight
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _matmul, _runtime, convolution, fused_convolution
+from treadle.ndarray import convolution, fused_convolution
 
 GEOMETRIES: list[dict[str, Any]] = [
     {"lengths": (9,), "kernel": (1,)},
@@ -27,21 +27,6 @@ GEOMETRIES: list[dict[str, Any]] = [
     {"lengths": (5, 4, 6), "kernel": (1, 2, 3), "stride": (2, 1, 2), "dilation": (1, 2, 1), "outputs": 4},
 ]
 GROUPS = [1, 2, 9]
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of)
-def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = _runtime.from_name(nd.isa())
-    _matmul.select(request.param)
-    yield
-    _matmul.select(before)
-
-
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    before = nd.get_num_threads()
-    yield nd.set_num_threads
-    nd.set_num_threads(before)
 
 
 def keywords(geometry: dict[str, Any], groups: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Tenths are the worst case, since every addition onto a sum of one size rounds th
 float32 ones lose a percent. Expected values are exact ones of ``fractions`` (all terms are equal).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _matmul, _runtime
 
 BOUND = {"float32": 3e-5, "float64": 6e-14}
 """Of the relative error: what about 2,000 additions in one direction lose. NumPy's product loses as much or more."""
@@ -20,21 +19,6 @@ LENGTHS = (1 << 20, (1 << 22) + 1)
 SIDES = [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (4, 4), (1, 70), (40, 2)]
 
 each_dtype = pytest.mark.parametrize("dtype", sorted(BOUND))
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of)
-def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = _runtime.from_name(nd.isa())
-    _matmul.select(request.param)
-    yield
-    _matmul.select(before)
-
-
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    before = nd.get_num_threads()
-    yield nd.set_num_threads
-    nd.set_num_threads(before)
 
 
 def tenths(dtype: str, rows: int, columns: int, transposed: bool) -> nd.NDArray:

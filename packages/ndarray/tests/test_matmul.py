@@ -7,14 +7,13 @@ error bound k * eps * (|x| @ |y|) (Higham, Accuracy and Stability of Numerical A
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _matmul, _runtime
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 SHAPES = [  # (m, k, n)
@@ -57,21 +56,6 @@ def sliced(x: Any) -> Any:
 
 
 LAYOUTS = [dense, transposed, reversed_rows, sliced]
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of)
-def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = _runtime.from_name(nd.isa())
-    _matmul.select(request.param)
-    yield
-    _matmul.select(before)
-
-
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    before = nd.get_num_threads()
-    yield nd.set_num_threads
-    nd.set_num_threads(before)
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:

@@ -4,14 +4,12 @@ Expected values are the float64 product, within k * eps * (|x| @ |y|) (Higham, A
 Algorithms, section 3.5), or exact integers.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _matmul, _runtime
 
 CUT_SIZES = [  # (m, k, n) beside the height and width of panels and blocks, for float32 and float64
     (30, 399, 40),
@@ -27,14 +25,6 @@ CUT_SIZES = [  # (m, k, n) beside the height and width of panels and blocks, for
     (2, 300, 1025),
     (5, 9000, 3),
 ]
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of)
-def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = _runtime.from_name(nd.isa())
-    _matmul.select(request.param)
-    yield
-    _matmul.select(before)
 
 
 def transposed(x: Any) -> Any:
