@@ -46,7 +46,7 @@ cdef class Node:
     @cython.locals(each=Node)
     cdef int _defer(self, op, tuple inputs, tuple spec, bint requires_grad) except -1
     cpdef _arrive(self, data, tuple saved)
-    cdef int _break(self, reason, tuple sources) except -1
+    cpdef int _break(self, reason, tuple sources) except -1
     cdef int _inherit(self, Node operand) except -1
     cpdef _release(self)
     cpdef _check_saved(self)

@@ -5,7 +5,7 @@ from typing import Any
 
 from treadle.ndarray import DTypeError, NDArray
 
-__all__ = ["as_scalar", "describe", "is_data", "kind_of", "refuse"]
+__all__ = ["as_scalar", "describe", "is_data", "kind_of", "named", "refuse"]
 
 
 def describe(op: object) -> str:
@@ -61,6 +61,11 @@ def refuse(op: object, index: int, value: Any) -> DTypeError:
     """The error for an operand that is no tensor."""
     kind = type(value).__name__
     return DTypeError(f"{op}: operand {index} is of type {kind}, not a Tensor; wrap it with Tensor(...)")
+
+
+def named(name: str, options: dict[str, Any]) -> Any:
+    """The array function of a name with its options, of the namespace to compute with and the operands."""
+    return lambda xp, *operands: getattr(xp, name)(*operands, **options)
 
 
 def kind_of(result: Any) -> str:

@@ -194,9 +194,17 @@ def _other(name: str, value: Any) -> Any:
     return _op.as_scalar(value)
 
 
-def _compared(data: NDArray, x: Any, y: Any) -> "Tensor":
-    tensor = constant(data)
-    broken(tensor, "a comparison has no gradient", (x, y) if isinstance(y, Tensor) else (x,))
+def _compared(name: str, data: NDArray, x: Any, y: Any) -> "Tensor":
+    return without_gradient(name, constant(data), (x, y), {}, "a comparison has no gradient")
+
+
+def without_gradient(
+    name: str, tensor: "Tensor", operands: tuple[Any, ...], options: dict[str, Any], reason: str
+) -> "Tensor":
+    """The result of an array function that has no gradient: why is noted at it, and who watches is shown it."""
+    broken(tensor, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
+    if STATE.watcher is not None:
+        STATE.watcher.plain(tensor, _op.named(name, options), operands)
     return tensor
 
 
@@ -416,31 +424,31 @@ class Tensor(Methods):
         return apply(_NEGATIVE, (self,))
 
     def __invert__(self) -> "Tensor":
-        return constant(~self._value())
+        return without_gradient("bitwise_invert", constant(~self._value()), (self,), {}, "~ has no gradient")
 
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: Any) -> Any:
         value = _other("equal", other)
-        return NotImplemented if value is None else _compared(self._value() == value, self, other)
+        return NotImplemented if value is None else _compared("equal", self._value() == value, self, other)
 
     def __ne__(self, other: Any) -> Any:
         value = _other("not_equal", other)
-        return NotImplemented if value is None else _compared(self._value() != value, self, other)
+        return NotImplemented if value is None else _compared("not_equal", self._value() != value, self, other)
 
     def __lt__(self, other: Any) -> Any:
         value = _other("less", other)
-        return NotImplemented if value is None else _compared(self._value() < value, self, other)
+        return NotImplemented if value is None else _compared("less", self._value() < value, self, other)
 
     def __le__(self, other: Any) -> Any:
         value = _other("less_equal", other)
-        return NotImplemented if value is None else _compared(self._value() <= value, self, other)
+        return NotImplemented if value is None else _compared("less_equal", self._value() <= value, self, other)
 
     def __gt__(self, other: Any) -> Any:
         value = _other("greater", other)
-        return NotImplemented if value is None else _compared(self._value() > value, self, other)
+        return NotImplemented if value is None else _compared("greater", self._value() > value, self, other)
 
     def __ge__(self, other: Any) -> Any:
         value = _other("greater_equal", other)
-        return NotImplemented if value is None else _compared(self._value() >= value, self, other)
+        return NotImplemented if value is None else _compared("greater_equal", self._value() >= value, self, other)

@@ -31,6 +31,9 @@ class Watcher:
     def on_made(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
         """An op has given a result."""
 
+    def on_plain(self, tensor: "Tensor", compute: Any, operands: tuple[Any, ...]) -> None:
+        """A function without a gradient has given a result, as ``compute(xp, *operands)`` does on arrays."""
+
     def on_realized(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
         """Lazy mode has computed what was called before; the same as :meth:`on_made` unless overridden."""
         self.on_made(tensor, op, inputs)
@@ -47,6 +50,13 @@ class Watcher:
             self._outer.made(tensor, op, inputs)
         if get_ident() == self._thread:
             self.on_made(tensor, op, inputs)
+
+    def plain(self, tensor: "Tensor", compute: Any, operands: tuple[Any, ...]) -> None:
+        """Called by every function without a gradient."""
+        if self._outer is not None:
+            self._outer.plain(tensor, compute, operands)
+        if get_ident() == self._thread:
+            self.on_plain(tensor, compute, operands)
 
     def realized(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
         """Called when lazy mode computes a result."""

@@ -3,7 +3,7 @@
 from treadle.ndarray.errors import TreadleError
 
 __all__ = [
-    "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OpContractError", "SavedValueError",
+    "ExportError", "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OpContractError", "SavedValueError",
 ]  # fmt: skip
 
 
@@ -33,3 +33,7 @@ class NonFiniteError(TreadleError, ArithmeticError):
     def __init__(self, message: str, finding: object = None) -> None:
         super().__init__(message)
         self.finding = finding
+
+
+class ExportError(TreadleError, ValueError):
+    """A callable that cannot be exported, or not in the way that was asked for: which node, and why."""

@@ -9,9 +9,8 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import linalg
-from treadle.autograd._node import broken
 from treadle.autograd._op import as_scalar, refuse
-from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._tensor import Tensor, constant, without_gradient
 from treadle.autograd.ops.binary import (
     add,
     copysign,
@@ -127,8 +126,7 @@ def _without_gradient(name: str) -> Callable[..., Tensor]:
 
     def function(*operands: Any, **options: Any) -> Tensor:
         result = constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
-        broken(result, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
-        return result
+        return without_gradient(name, result, operands, options, reason)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "treadle.autograd"
@@ -141,7 +139,8 @@ def _maker(name: str) -> Callable[..., Tensor]:
     make = getattr(nd, name)
 
     def function(*arguments: Any, **options: Any) -> Tensor:
-        return constant(make(*[each.data if isinstance(each, Tensor) else each for each in arguments], **options))
+        plain = [each.data if isinstance(each, Tensor) else each for each in arguments]
+        return without_gradient(name, constant(make(*plain, **options)), arguments, options, f"{name}() makes a constant")
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "treadle.autograd"

@@ -12,16 +12,21 @@ from treadle.autograd._tensor import Op, Tensor
 from treadle.ndarray import ShapeError
 
 __all__ = [
-    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "guarded", "promote", "reduced_shape",
+    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "guarded", "on_arrays", "promote", "reduced_shape",
     "result_of_row", "spread",
 ]  # fmt: skip
 
 Axis = int | Sequence[int] | None
 
 
+def on_arrays(xp: Any) -> bool:
+    """Whether a rule is given the array functions (or those that an export writes down), and not tensor functions."""
+    return xp is nd or getattr(xp, "records_arrays", False)
+
+
 def call(xp: Any, op: Op, *operands: Any) -> Any:
     """Use an op inside a rule: on arrays its forward, on tensors the op itself, which records."""
-    return op.forward(xp, *operands)[0] if xp is nd else op(*operands)
+    return op.forward(xp, *operands)[0] if on_arrays(xp) else op(*operands)
 
 
 def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
@@ -35,7 +40,7 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
     :class:`Square` (and a power of 2), :class:`Sin` and :class:`Cos`. Beside an infinite operand they turn a zero
     gradient into NaN, as IEEE 754 has it, and so do most ops beside NaN; a guard would cost a pass over the data.
     """
-    if xp is nd:
+    if on_arrays(xp):
         return xp.where(grad == 0.0, grad, rule(grad, *[value for value, _ in values]))
     plain = rule(grad.detach(), *[value.detach() if isinstance(value, Tensor) else value for value, _ in values])
     ill = xp.logical_and(grad == 0.0, xp.logical_not(xp.isfinite(plain)))

@@ -12,7 +12,7 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd._tuples import TupleOp
 from treadle.autograd.errors import GradientError
-from treadle.autograd.ops._common import Shape, fit, promote, result_of_row
+from treadle.autograd.ops._common import Shape, fit, on_arrays, promote, result_of_row
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["QR", "SVD", "Cholesky", "Det", "Eigh", "Inv", "SlogDet", "Solve"]
@@ -66,7 +66,7 @@ def _lower(xp: Any, x: Any, diagonal: float) -> Any:
     n = x.shape[-1]
     mask = nd.tril(nd.ones((n, n), dtype=x.dtype, device=x.device), k=-1)
     mask = mask + nd.eye(n, dtype=x.dtype, device=x.device) * diagonal
-    return x * (mask if xp is nd else Tensor(mask))
+    return x * (mask if on_arrays(xp) else Tensor(mask))
 
 
 def _product(xp: Any, *matrices: Any) -> Any:
@@ -209,7 +209,7 @@ def _over_gaps(xp: Any, x: Any, gaps: Any) -> Any:
     """x divided by the gaps between values, and 0 on the diagonal, where there is none."""
     n = gaps.shape[-1]
     diagonal = nd.astype(nd.eye(n, device=gaps.device), nd.bool)
-    where = diagonal if xp is nd else Tensor(diagonal)
+    where = diagonal if on_arrays(xp) else Tensor(diagonal)
     return xp.where(where, 0.0, x / xp.where(where, 1.0, gaps))
 
 

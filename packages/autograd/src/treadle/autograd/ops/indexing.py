@@ -6,7 +6,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.mode import is_lazy
-from treadle.autograd.ops._common import Shape, axes_of, call, fit
+from treadle.autograd.ops._common import Shape, axes_of, call, fit, on_arrays
 from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["GetItem", "PutItem", "ScatterAdd", "SetItem", "Take", "TakeAlongAxis"]
@@ -35,7 +35,7 @@ def _on(device: Any, index: Index) -> Index:
 
 def _is_basic(index: Index) -> bool:
     """Whether the index only slices, so that no element is selected twice and the result is a view."""
-    return not any(isinstance(each, NDArray | bool) for each in index)
+    return not any(isinstance(each, bool) or hasattr(each, "dtype") for each in index)
 
 
 def _index_shape(shape: Shape, index: Index) -> Shape:
@@ -111,13 +111,13 @@ class SetItem(Op):
         index = _on(x.device, self.index)
         kept = nd.ones(x.shape, dtype="bool", device=x.device)
         kept[index] = False
-        first = xp.where(kept if xp is nd else Tensor(kept), grad, 0.0) if node.needs_grad(0) else None
+        first = xp.where(kept if on_arrays(xp) else Tensor(kept), grad, 0.0) if node.needs_grad(0) else None
         second = None
         if node.needs_grad(1):
             chosen = call(xp, GetItem(self.index), grad)
             won = _winners(x.shape, index, x.device)
             if won is not None:
-                chosen = xp.where(won if xp is nd else Tensor(won), chosen, 0.0)
+                chosen = xp.where(won if on_arrays(xp) else Tensor(won), chosen, 0.0)
             more = len(values.shape) - len(chosen.shape)
             if more > 0:  # leading axes of length 1
                 chosen = xp.reshape(chosen, (1,) * more + chosen.shape)
@@ -178,7 +178,7 @@ class TakeAlongAxis(Op):
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         indices = node.saved[0]
         shape = node.inputs[0].shape
-        index = _along_axis(shape, indices if xp is nd else indices.data, self.axis)
+        index = _along_axis(shape, indices if on_arrays(xp) else indices.data, self.axis)
         return call(xp, PutItem(shape, index), grad), None
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, promote
+from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, on_arrays, promote
 from treadle.ndarray import DType, DTypeError, ShapeError
 
 __all__ = [
@@ -246,7 +246,7 @@ class ToDevice(ViewOp):
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         home = node.inputs[0].device
-        return grad.to_device(home) if xp is nd else ToDevice(home)(grad)
+        return grad.to_device(home) if on_arrays(xp) else ToDevice(home)(grad)
 
     def infer_shape(self, shape: Shape) -> Shape:
         return shape

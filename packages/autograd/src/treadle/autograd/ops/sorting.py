@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
-from treadle.autograd._node import broken
-from treadle.autograd._tensor import Op, Tensor, constant
-from treadle.autograd.ops._common import Shape, axes_of, call
+from treadle.autograd._node import STATE, broken
+from treadle.autograd._tensor import Op, Tensor, constant, without_gradient
+from treadle.autograd.ops._common import Shape, axes_of, call, on_arrays
 from treadle.autograd.ops.indexing import PutItem, _along_axis
 from treadle.ndarray import DType, ShapeError
 
@@ -34,7 +34,7 @@ class Sort(Op):
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         places = node.saved[0]
         shape = node.inputs[0].shape
-        index = _along_axis(shape, places if xp is nd else places.data, self.axis)
+        index = _along_axis(shape, places if on_arrays(xp) else places.data, self.axis)
         return call(xp, PutItem(shape, index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
@@ -57,7 +57,7 @@ class TopKValues(Op):
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         places = node.saved[0]
         shape = node.inputs[0].shape
-        index = _along_axis(shape, places if xp is nd else places.data, self.axis)
+        index = _along_axis(shape, places if on_arrays(xp) else places.data, self.axis)
         return call(xp, PutItem(shape, index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
@@ -87,9 +87,8 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     >>> ag.argsort(ag.Tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
-    result = constant(nd.argsort(x.data, axis=axis, descending=descending, stable=stable))
-    broken(result, "argsort() has no gradient", (x,))
-    return result
+    options = {"axis": axis, "descending": descending, "stable": stable}
+    return without_gradient("argsort", constant(nd.argsort(x.data, **options)), (x,), options, "argsort() has no gradient")
 
 
 def topk(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
@@ -104,4 +103,6 @@ def topk(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
     chosen = nd.topk(x.data, k, axis=axis, largest=largest).indices if values.is_leaf else values.saved[0]
     result = constant(chosen)
     broken(result, "the indices of topk() have no gradient", (x,))
+    if STATE.watcher is not None:
+        STATE.watcher.plain(result, lambda xp, x: xp.topk(x, k, axis=axis, largest=largest).indices, (x,))
     return TopK(values, result)

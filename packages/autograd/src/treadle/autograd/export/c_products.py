@@ -1,0 +1,366 @@
+"""Products of two arrays summed over some axes: matmul, einsum, convolution.
+
+All are one nest: loops over the result's axes, in them over the summed ones. Along one axis of the result, which one
+operand lacks and the other has dense, ``Target.tile`` sums run side by side, so that a compiler turns the innermost loop
+into vector instructions without being allowed to reorder a sum. A constant operand is laid out for that beforehand.
+Long sums are cut into blocks that are summed on their own, which keeps the rounding error of float32 small.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd.errors import ExportError
+from treadle.autograd.export.c_expressions import C_TYPES
+from treadle.autograd.export.c_kernels import Kernel, Target, epilogue, finished, output
+from treadle.autograd.export.c_text import Writer, element, merge, reads
+from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, accesses
+from treadle.autograd.export.program import Call, Role, Value, dense_strides
+from treadle.autograd.ops.contractions import explicit
+from treadle.ndarray.geometry import pairs, per_axis
+
+__all__ = ["Guard", "Product", "product_kernel"]
+
+_BLOCK = 64
+
+
+@dataclass(slots=True)
+class Guard:
+    """position = out * stride + tap * dilation - before must lie in [0, length), or the term is left out."""
+
+    out: int
+    tap: int
+    stride: int
+    dilation: int
+    before: int
+    length: int
+
+    def valid(self, outs: int, taps: int) -> int:
+        """How many pairs of the axes' indices there are that count."""
+        return sum(
+            0 <= at * self.stride + tap * self.dilation - self.before < self.length
+            for at in range(outs)
+            for tap in range(taps)
+        )
+
+
+@dataclass(slots=True)
+class Product:
+    """left * right summed: the lengths of the result's axes and of the summed ones, and the strides over both."""
+
+    outer: tuple[int, ...]
+    summed: tuple[int, ...]
+    left: Access | Literal
+    right: Access | Literal
+    guards: list[Guard] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Multiply-accumulates."""
+        space = [*self.outer, *self.summed]
+        total = 1
+        for guard in self.guards:
+            total *= guard.valid(space[guard.out], space[guard.tap])
+            space[guard.out] = space[guard.tap] = 1
+        return total * math.prod(space)
+
+
+def product_of(call: Call) -> Product:
+    """A call of matmul, einsum or conv as a product."""
+    if call.function == "conv":
+        return _convolution(call)
+    if call.function == "matmul":
+        return _matmul(call)
+    subscripts, operands = call.arguments[0], call.arguments[1:]
+    if len(operands) != 2:
+        raise ExportError(f"export to C: {call.origin.label}: einsum of {len(operands)} operands; nest two at a time")
+    (left, right), out = explicit(subscripts, [len(each.shape) for each in operands])
+    return _lettered(operands[0], operands[1], left, right, out)
+
+
+def _lettered(a: Value, b: Value, left: str, right: str, out: str) -> Product:
+    lengths: dict[str, int] = {}
+    for term, value in ((left, a), (right, b)):
+        for letter, length in zip(term, value.shape, strict=True):
+            lengths[letter] = max(lengths.get(letter, 1), length)
+    summed = [letter for letter in dict.fromkeys(left + right) if letter not in out]
+    space = [*out, *summed]
+    return Product(
+        tuple(lengths[each] for each in out), tuple(lengths[each] for each in summed),
+        _strided(a, left, space), _strided(b, right, space),
+    )  # fmt: skip
+
+
+def _strided(value: Value, term: str, space: list[str]) -> Access | Literal:
+    strides = dict.fromkeys(space, 0)
+    for letter, length, step in zip(term, value.shape, value.strides, strict=True):
+        strides[letter] += step if length > 1 else 0
+    return Access(value.base, value.offset, tuple(strides[each] for each in space))
+
+
+def _matmul(call: Call) -> Product:
+    a, b = call.arguments
+    batch = "".join(chr(65 + at) for at in range(max(len(a.shape), len(b.shape)) - 2))
+    left = (batch[len(batch) - (len(a.shape) - 2) :] + "ik") if len(a.shape) > 1 else "k"
+    right = (batch[len(batch) - (len(b.shape) - 2) :] + "kj") if len(b.shape) > 1 else "k"
+    out = batch + "i" * (len(a.shape) > 1) + "j" * (len(b.shape) > 1)
+    return _lettered(a, b, left, right, out)
+
+
+def _convolution(call: Call) -> Product:
+    x, weight = call.arguments[:2]
+    options = call.options
+    count = len(x.shape) - 2
+    kernel = weight.shape[2:]
+    stride = per_axis(options.get("stride", 1), count, "stride", "conv")
+    dilation = per_axis(options.get("dilation", 1), count, "dilation", "conv")
+    padding = pairs(options.get("padding", 0), kernel, stride, dilation, "conv")
+    groups = options.get("groups", 1)
+    places = call.results[0].shape[2:]
+    share = weight.shape[0] // groups
+    outer = (x.shape[0], groups, share, *places)
+    summed = (*kernel, weight.shape[1])
+    xs, ws = x.strides, weight.strides
+    along = tuple(step * by for step, by in zip(xs[2:], stride, strict=True))
+    taps = tuple(step * by for step, by in zip(xs[2:], dilation, strict=True))
+    before = sum(pad[0] * step for pad, step in zip(padding, xs[2:], strict=True))
+    left = Access(x.base, x.offset - before, (xs[0], xs[1] * weight.shape[1], 0, *along, *taps, xs[1]))
+    right = Access(weight.base, weight.offset, (0, share * ws[0], ws[0], *(0,) * count, *ws[2:], ws[1]))
+    guards = [
+        Guard(3 + axis, len(outer) + axis, stride[axis], dilation[axis], padding[axis][0], x.shape[2 + axis])
+        for axis in range(count)
+        if any(padding[axis])
+    ]
+    return Product(outer, summed, left, right, guards)
+
+
+def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Kernel:
+    """The nest of a product, with what follows it done where a sum is complete."""
+    product = product_of(heavy)
+    result = root.results[0]
+    stored = epilogue(root, heavy, planned, result.shape)
+    written = output(result)
+    if heavy.function == "conv":
+        groups, share = product.outer[1:3]
+        for each in [written, *accesses(stored)]:
+            step = each.strides[1]
+            each.strides = (each.strides[0], step * share if groups > 1 else 0, step, *each.strides[2:])
+    for each in [written, *accesses(stored)]:
+        each.strides = each.strides + (0,) * len(product.summed)
+    count = product.count
+    axis = _vector_axis(product)
+    nest = _Nest(product, stored, written, axis, target, heavy.results[0].dtype.name)
+    nest.write()
+    read = [*reads(stored), *(each.value for each in nest.factors if isinstance(each, Access))]
+    return finished(root, nest.writer, read, products=count)
+
+
+def _vector_axis(product: Product) -> int | None:
+    """The axis of the result along which sums run side by side; a constant operand is laid out anew for it."""
+    guarded = {guard.out for guard in product.guards}
+    best: tuple[int, int, bool, int] | None = None
+    for number, (one, other) in enumerate(((product.left, product.right), (product.right, product.left))):
+        if not isinstance(one, Access) or not isinstance(other, Access):
+            continue
+        for axis, length in enumerate(product.outer):
+            if axis in guarded or length < 4 or one.strides[axis] != 0 or other.strides[axis] == 0:
+                continue
+            dense = other.strides[axis] == 1
+            if dense or other.value.role is Role.CONSTANT:
+                rank = (min(length, 16), int(dense), number == 0, axis)
+                best = max(best, rank) if best is not None else rank
+    if best is None:
+        return None
+    axis = best[3]
+    moving = product.right if best[2] else product.left
+    if isinstance(moving, Access) and moving.strides[axis] != 1:
+        laid = _laid_out(moving, product, axis)
+        if best[2]:
+            product.right = laid
+        else:
+            product.left = laid
+    return axis
+
+
+def _laid_out(found: Access, product: Product, last: int) -> Access:
+    """A copy of a constant, its axes in the order in which the loops walk them, the vector axis last."""
+    space = (*product.outer, *product.summed)
+    order = [axis for axis in range(len(space)) if found.strides[axis] and axis != last]
+    order.append(last)
+    lengths = tuple(space[axis] for axis in order)
+    size = found.dtype.itemsize
+    strides = tuple(found.strides[axis] * size for axis in order)
+    array = nd.as_strided(found.value.example, lengths, strides, offset=found.offset * size).copy()
+    name = f"{found.value.name}_laid_{'_'.join(str(axis) for axis in order)}"
+    value = Value(found.value.number, Role.CONSTANT, array, name)
+    fresh = dict(zip(order, dense_strides(lengths), strict=True))
+    return Access(value, 0, tuple(fresh.get(axis, 0) for axis in range(len(space))))
+
+
+class _Nest:
+    """Writes the loops of a product."""
+
+    def __init__(
+        self, product: Product, stored: Expression, written: Access, axis: int | None, target: Target, kind: str
+    ) -> None:
+        self.product = product
+        self.stored = stored
+        self.written = written
+        self.kind = C_TYPES[kind]
+        self.integer = kind[0] in "iub"
+        self.writer = Writer()
+        self.factors = [product.left, product.right]
+        self.target = target
+        self.vector = axis
+        self.names = [f"i{at}" for at in range(len(product.outer))] + [f"k{at}" for at in range(len(product.summed))]
+        space = (*product.outer, *product.summed)
+        taps = {guard.tap for guard in product.guards}
+        self.names = [name if space[at] != 1 or at in taps else "0" for at, name in enumerate(self.names)]
+        if not product.guards:
+            self._merge(space)
+        self.space = space if product.guards else self.space
+        self.cut = len(product.outer) if product.guards else self.cut
+
+    def _merge(self, space: tuple[int, ...]) -> None:
+        """Join axes, but for the vector axis, which stays alone."""
+        every = [self.written, *accesses(self.stored), *(each for each in self.factors if isinstance(each, Access))]
+        cut = len(self.product.outer)
+        bounds = [cut] if self.vector is None else [self.vector, self.vector + 1, cut]
+        lengths, moved = merge(space, every, bounds)
+        self.space = tuple(lengths)
+        self.cut = moved[-1]
+        if self.vector is not None:
+            self.vector = moved[0]
+        self.names = [f"i{at}" if at < self.cut else f"k{at - self.cut}" for at in range(len(lengths))]
+
+    def write(self) -> None:
+        """The whole nest."""
+        outer = [at for at in range(self.cut) if at != self.vector]
+        with self.writer.loops([self.names[at] for at in outer], [self.space[at] for at in outer]):
+            if self.vector is None:
+                self._sums(1, None)
+                return
+            length, tile = self.space[self.vector], self.target.tile
+            name = self.names[self.vector]
+            whole = length - length % tile
+            if whole:
+                with self.writer.block(f"for (int {name} = 0; {name} < {whole}; {name} += {tile})"):
+                    self._sums(tile, name)
+            if whole < length:
+                with self.writer.block(""):
+                    self.writer.line(f"const int {name} = {whole};")
+                    self._sums(length - whole, name)
+
+    def _sums(self, width: int, name: str | None) -> None:
+        """The sums of ``width`` results side by side, and their storing."""
+        writer = self.writer
+        lanes = f"[{width}]" if name is not None else ""
+        zero = "{0}" if name is not None else "0"
+        flush = self._flush_level()
+        writer.line(f"{self.kind} total{lanes} = {zero};")
+        if flush is None:
+            self._inner(range(self.cut, len(self.space)), "total", width, name)
+        else:
+            outside, split = flush
+            with self._guarded_loops(list(outside)):
+                rest = [at for at in range(self.cut, len(self.space)) if at not in outside]
+                if split:
+                    inner = rest[-1]
+                    block, end = f"{self.names[inner]}_block", self.space[inner]
+                    head = f"for (int {block} = 0; {block} < {end}; {block} += {_BLOCK})"
+                    with writer.block(head):
+                        writer.line(f"{self.kind} part{lanes} = {zero};")
+                        stop = f"{block} + {_BLOCK} < {end} ? {block} + {_BLOCK} : {end}"
+                        writer.line(f"const int stop = {stop};")
+                        with writer.block(
+                            f"for (int {self.names[inner]} = {block}; {self.names[inner]} < stop; ++{self.names[inner]})"
+                        ):
+                            self._term("part", width, name)
+                        self._add(width, name)
+                else:
+                    writer.line(f"{self.kind} part{lanes} = {zero};")
+                    self._inner(rest, "part", width, name)
+                    self._add(width, name)
+        self._store(width, name)
+
+    def _flush_level(self) -> tuple[list[int], bool] | None:
+        """Which summed axes lie outside of a block of a long sum, and whether the innermost one is cut; None if short."""
+        summed = list(range(self.cut, len(self.space)))
+        if self.integer or math.prod(self.space[at] for at in summed) <= 2 * _BLOCK:
+            return None
+        if self.space[summed[-1]] > 2 * _BLOCK:
+            return summed[:-1], True
+        first = len(summed)
+        size = 1
+        while first and size * self.space[summed[first - 1]] <= 2 * _BLOCK:
+            first -= 1
+            size *= self.space[summed[first]]
+        return summed[:first], False
+
+    def _guarded_loops(self, axes: list[int]) -> Any:
+        from contextlib import contextmanager
+
+        @contextmanager
+        def opened() -> Any:
+            with self.writer.loops([self.names[at] for at in axes], [self.space[at] for at in axes]):
+                for guard in self.product.guards:
+                    if guard.tap in axes:
+                        self._guard(guard)
+                yield
+
+        return opened()
+
+    def _guard(self, guard: Guard) -> None:
+        out, tap = self.names[guard.out], self.names[guard.tap]
+        place = f"{out} * {guard.stride} + {tap} * {guard.dilation} - {guard.before}"
+        name = f"at{guard.tap}"
+        self.writer.line(f"const int {name} = {place};")
+        self.writer.line(f"if ({name} < 0 || {name} >= {guard.length}) continue;")
+
+    def _inner(self, axes: Any, target: str, width: int, name: str | None) -> None:
+        with self._guarded_loops(list(axes)):
+            self._term(target, width, name)
+
+    def _term(self, target: str, width: int, name: str | None) -> None:
+        writer = self.writer
+        if name is None:
+            left, right = (self._factor(each, self.names) for each in self.factors)
+            writer.line(self._plus(target, left, right))
+            return
+        lane = [*self.names]
+        assert self.vector is not None
+        lane[self.vector] = f"{name} + t"
+        fixed = [isinstance(each, Access) and each.strides[self.vector] == 0 for each in self.factors]
+        held = self.factors[0] if fixed[0] else self.factors[1]
+        moving = self.factors[1] if fixed[0] else self.factors[0]
+        with writer.block(""):
+            writer.line(f"const {self.kind} x = {self._factor(held, self.names)};")
+            with writer.block(f"for (int t = 0; t < {width}; ++t)"):
+                writer.line(self._plus(f"{target}[t]", "x", self._factor(moving, lane)))
+
+    def _plus(self, target: str, left: str, right: str) -> str:
+        if self.integer:
+            wide = "uint64_t" if self.kind in ("int64_t", "uint64_t") else "uint32_t"
+            return f"{target} = ({self.kind})(({wide}){target} + ({wide}){left} * ({wide}){right});"
+        return f"{target} += {left} * {right};"
+
+    def _factor(self, factor: Access | Literal, names: list[str]) -> str:
+        return element(factor, names) if isinstance(factor, Access) else self.writer.text(factor, names)
+
+    def _add(self, width: int, name: str | None) -> None:
+        if name is None:
+            self.writer.line("total += part;")
+        else:
+            self.writer.line(f"for (int t = 0; t < {width}; ++t) total[t] += part[t];")
+
+    def _store(self, width: int, name: str | None) -> None:
+        writer, names = self.writer, [*self.names]
+        if name is None:
+            writer.line(f"{element(self.written, names)} = {writer.text(self.stored, names, 'total')};")
+            return
+        assert self.vector is not None
+        names[self.vector] = f"{name} + t"
+        with writer.block(f"for (int t = 0; t < {width}; ++t)"):
+            value = writer.text(self.stored, names, "total[t]")
+            writer.line(f"{element(self.written, names)} = {value};")

@@ -1,0 +1,226 @@
+"""A program as one C99 file and its header: weights, arena, a static function a kernel, and the one that calls them."""
+
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.autograd.errors import ExportError
+from treadle.autograd.export import c_moves
+from treadle.autograd.export.arena import Arena, lay_out
+from treadle.autograd.export.c_expressions import C_TYPES, literal
+from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
+from treadle.autograd.export.c_products import product_kernel
+from treadle.autograd.export.c_text import name_of
+from treadle.autograd.export.expressions import Plan, is_elementwise, plan
+from treadle.autograd.export.program import Call, Program, Role, Value
+from treadle.ndarray.opset import OPS, Family
+
+__all__ = ["CSource", "write_c"]
+
+_REDUCTIONS = {name for name, row in OPS.items() if row.family in (Family.REDUCE, Family.ARG_REDUCE)}
+
+
+@dataclass(frozen=True, slots=True)
+class CSource:
+    """The text of the file and of its header, and what they cost.
+
+    ``constant_bytes`` go to flash, ``arena_bytes`` and ``state_bytes`` to RAM; ``products`` are the multiply-accumulates
+    of a run.
+    """
+
+    name: str
+    source: str
+    header: str
+    constant_bytes: int
+    arena_bytes: int
+    state_bytes: int
+    products: int
+    arena: Arena
+    program: Program
+
+
+def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
+    """The kernel of a call and of those that are part of it."""
+    heavy = planned.heavy.get(id(root), root)
+    if heavy.function in ("matmul", "einsum", "conv"):
+        return product_kernel(root, heavy, planned, target)
+    if heavy.function in _REDUCTIONS:
+        return reduce_kernel(root, heavy, planned, target)
+    if is_elementwise(root):
+        return elementwise_kernel(root, planned)
+    return c_moves.kernel(root, planned, target)
+
+
+def write_c(program: Program, name: str = "model", target: Target | None = None, readme: str = "") -> CSource:
+    """The C of a program. ``name`` is that of the function; ``readme`` a comment at the head of the file."""
+    target = target or Target()
+    _check(program, name)
+    planned = plan(program)
+    kernels = [kernel_of(root, planned, target) for root in planned.kernels]
+    finals = _copies(program, len(kernels))
+    outside = {id(value) for value, _ in finals if value.role is Role.COMPUTED and _direct(value, program)}
+    kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
+    arena = lay_out(kernels, outside, kept)
+    writer = _File(program, name, kernels, arena, outside)
+    return writer.source()
+
+
+def _direct(value: Value, program: Program) -> bool:
+    """Whether a kernel may write an output where the caller wants it."""
+    return not value.is_view and sum(each is value for each in program.outputs) == 1
+
+
+def _copies(program: Program, count: int) -> list[tuple[Value, str]]:
+    return [(value, f"output{at}") for at, value in enumerate(program.outputs)]
+
+
+def _check(program: Program, name: str) -> None:
+    if not name.isidentifier() or not name.isascii():
+        raise ExportError(f"export to C: {name!r} is not a name of C")
+    values = [*program.inputs, *program.outputs, *program.constants, *(each for call in program.calls for each in call.results)]
+    for value in values:
+        if value.dtype.name not in C_TYPES:
+            where = value.call.origin.label if value.call is not None else value.role.value
+            raise ExportError(f"export to C: {where} is of dtype {value.dtype.name}, which C99 lacks; convert with astype")
+        if value.nbytes >= 2**31:
+            raise ExportError(f"export to C: a value of shape {value.shape} has 2^31 bytes or more")
+
+
+class _File:
+    """Puts the file together."""
+
+    def __init__(self, program: Program, name: str, kernels: list[Kernel], arena: Arena, outside: set[int]) -> None:
+        self.program = program
+        self.name = name
+        self.kernels = kernels
+        self.arena = arena
+        self.outside = outside
+        self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
+
+    def source(self) -> CSource:
+        constants = {name_of(each): each for kernel in self.kernels for each in kernel.reads if each.role is Role.CONSTANT}
+        for each in self.program.outputs:
+            if each.role is Role.CONSTANT:
+                constants[name_of(each)] = each.base
+        helpers: dict[str, str] = {}
+        for kernel in self.kernels:
+            helpers.update(kernel.helpers)
+        parts = [self._head(), *self._arrays(constants), *helpers.values()]
+        parts += [self._function(at, kernel) for at, kernel in enumerate(self.kernels)]
+        parts.append(self._main())
+        states = sum(each.nbytes for each in self.program.states)
+        return CSource(
+            self.name, "\n".join(parts), self._header(), sum(each.nbytes for each in constants.values()),
+            self.arena.size, states, sum(each.products for each in self.kernels), self.arena, self.program,
+        )  # fmt: skip
+
+    # --- the parts --------------------------------------------------------------------------------------------------
+    def _signature(self) -> str:
+        inputs = [f"const {C_TYPES[each.dtype.name]} *{each.name}" for each in self.program.inputs]
+        outputs = [f"{C_TYPES[each.dtype.name]} *output{at}" for at, each in enumerate(self.program.outputs)]
+        return f"void {self.name}({', '.join([*inputs, *outputs])})"
+
+    def _head(self) -> str:
+        lines = [f'#include "{self.name}.h"', "", "#include <math.h>", "#include <string.h>", ""]
+        if self.arena.size:
+            lines += [
+                "/* One block of memory for all values on the way. */",
+                f"static union {{ double align; unsigned char bytes[{self.arena.size}]; }} arena;",
+                "",
+            ]
+        return "\n".join(lines)
+
+    def _header(self) -> str:
+        guard = f"{self.name.upper()}_H"
+        lines = [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "/*"]
+        for each, shown in [
+            *((each, each.name) for each in self.program.inputs),
+            *((each, f"output{at}") for at, each in enumerate(self.program.outputs)),
+        ]:
+            lines.append(f" * {shown}: {each.dtype.name}, shape {each.shape}, C order")
+        return "\n".join([*lines, " */", f"{self._signature()};", "", "#endif", ""])
+
+    def _arrays(self, constants: dict[str, Value]) -> list[str]:
+        parts = []
+        for name, value in constants.items():
+            parts.append(array_source(f"static const {C_TYPES[value.dtype.name]} {name}", value))
+        for value in self.program.states:
+            parts.append(array_source(f"static {C_TYPES[value.dtype.name]} {name_of(value)}", value))
+        return parts
+
+    def _pointer(self, value: Value) -> str:
+        """Where a value that a kernel reads or writes begins, in the function that calls it."""
+        base = value.base
+        if base.role is not Role.COMPUTED:
+            return name_of(base)
+        if id(base) in self.outside:
+            return self.output_names[id(base)]
+        offset = self.arena.offsets[id(base)]
+        return f"({C_TYPES[base.dtype.name]} *)(void *)(arena.bytes + {offset})"
+
+    def _parameters(self, kernel: Kernel) -> list[Value]:
+        own = {id(each) for each in kernel.writes}
+        return [each for each in kernel.reads if each.role in (Role.INPUT, Role.COMPUTED) and id(each) not in own]
+
+    def _function(self, at: int, kernel: Kernel) -> str:
+        shared = {id(self.arena.overwritten[id(each)]) for each in kernel.writes if id(each) in self.arena.overwritten}
+        parameters = []
+        for each in self._parameters(kernel):
+            restrict = "" if id(each) in shared else "restrict "
+            parameters.append(f"const {C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
+        for each in kernel.writes:
+            restrict = "" if shared else "restrict "
+            parameters.append(f"{C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
+        body = "\n".join(kernel.lines)
+        return f"{self._comment(kernel)}\nstatic void {self._step(at, kernel)}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+
+    def _step(self, at: int, kernel: Kernel) -> str:
+        return f"step{at}_{kernel.call.function.replace('.', '_')}"
+
+    def _comment(self, kernel: Kernel) -> str:
+        origin, result = kernel.call.origin, kernel.writes[0]
+        shapes = ", ".join(str(each.shape) for each in kernel.call.operands)
+        lines = [f"{origin.label}: {shapes} -> {result.shape} {result.dtype.name}"]
+        place = origin.location
+        if place is not None:
+            lines.append(f"{Path(place.file).name}:{place.line}  {place.text}".rstrip())
+        text = " | ".join(lines).replace("*/", "* /").replace("/*", "/ *")
+        return "/* " + "\n * ".join(textwrap.wrap(text, 112)) + " */"
+
+    def _main(self) -> str:
+        lines = [self._signature(), "{"]
+        for at, kernel in enumerate(self.kernels):
+            pointers = [self._pointer(each) for each in (*self._parameters(kernel), *kernel.writes)]
+            lines.append(f"    {self._step(at, kernel)}({', '.join(pointers)});")
+        for state, new in self.program.updates:
+            lines.append(f"    memcpy({name_of(state)}, {self._pointer(new)}, sizeof {name_of(state)});")
+        for at, value in enumerate(self.program.outputs):
+            if id(value) not in self.outside:
+                lines += self._copied(value, f"output{at}")
+        return "\n".join([*lines, "}", ""])
+
+    def _copied(self, value: Value, name: str) -> list[str]:
+        """Lines that copy an output that no kernel writes where it belongs."""
+        from treadle.autograd.export.c_text import Writer, index_text, merge
+        from treadle.autograd.export.expressions import Access
+        from treadle.autograd.export.program import dense_strides
+
+        source, target = Access(value.base, value.offset, value.strides), Access(value, 0, dense_strides(value.shape))
+        lengths, _ = merge(value.shape, [source, target])
+        writer, names = Writer(), [f"i{at}" for at in range(len(lengths))]
+        kind = C_TYPES[value.dtype.name]
+        with writer.block(""):
+            writer.line(f"const {kind} *const from = {self._pointer(value)};")
+            with writer.loops(names, lengths):
+                here = index_text(0, target.strides, names)
+                writer.line(f"{name}[{here}] = from[{index_text(source.offset, source.strides, names)}];")
+        return writer.lines
+
+
+def array_source(declaration: str, value: Value) -> str:
+    """The definition of an array with its elements."""
+    items = [literal(each, value.dtype) for each in value.example.reshape(-1).tolist()] or ["0"]
+    if all(each in ("0", "0.0", "0.0f") for each in items):
+        items = ["0"]
+    text = textwrap.fill(", ".join(items), 116, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return f"{declaration}[{max(value.size, 1)}] = {{\n{text}\n}};\n"

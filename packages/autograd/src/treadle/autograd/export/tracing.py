@@ -1,0 +1,236 @@
+"""From a callable over tensors to a :class:`Program`.
+
+The callable runs once, eagerly, on examples, while every op call is watched; then each op's own rules are run again
+against a :class:`Recorder`, forward, and for training backward too, which gives the array functions in order.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._location import locate, position
+from treadle.autograd._tensor import Op, Tensor, constant
+from treadle.autograd._tuples import TupleOp
+from treadle.autograd._watching import Watcher
+from treadle.autograd.errors import ExportError
+from treadle.autograd.export.composed import DEFINITIONS
+from treadle.autograd.export.program import Origin, Program, Role, Value
+from treadle.autograd.export.recorder import Recorder, Traced, run
+from treadle.autograd.mode import enable_grad, no_grad
+from treadle.ndarray import NDArray
+
+__all__ = ["TracedRun", "trace"]
+
+
+@dataclass(slots=True)
+class Record:
+    """One op call that was watched, and what it saved, as traced arrays."""
+
+    op: Op
+    inputs: tuple[Tensor, ...]
+    outputs: list[Tensor]
+    saved: tuple[Any, ...]
+    origin: Origin
+
+
+class NodeView:
+    """A node as a rule sees it: the operands are the tensors that were traced, what was saved is traced."""
+
+    def __init__(self, record: Record) -> None:
+        self.op = record.op
+        self.inputs = record.inputs
+        self.saved = record.saved
+        self.shape = record.outputs[0].shape
+        self.dtype = record.outputs[0].dtype
+
+    def needs_grad(self, index: int) -> bool:
+        """Whether a gradient for input ``index`` is of use."""
+        return self.inputs[index].requires_grad
+
+
+class TracedRun(Watcher):
+    """Watches a run of the callable and records what its ops do."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+        self.records: list[Record] = []
+        self._known: dict[int, Traced] = {}
+        self._alive: list[Tensor] = []
+        self._items: tuple[Any, ...] = (None, (), [])
+        self._marked = False
+
+    # --- what stands for a tensor -----------------------------------------------------------------------------------
+    def introduce(self, tensor: Tensor, traced: Traced) -> None:
+        """Let a traced array stand for a tensor."""
+        self._known[id(tensor)] = traced
+        self._alive.append(tensor)
+
+    def leaf(self, role: Role, tensor: Tensor, name: str) -> Traced:
+        """A tensor that is an input or a state."""
+        traced = Traced(self.recorder, self.recorder.value(role, tensor.data, name))
+        if role is Role.INPUT:
+            tensor._break("it is computed from an input of the exported callable outside of the graph", (tensor,))
+        self.introduce(tensor, traced)
+        return traced
+
+    def traced(self, tensor: Tensor) -> Traced:
+        """What stands for a tensor; one that is not known is a constant. Raises ExportError for a disguised input."""
+        found = self._known.get(id(tensor))
+        if found is None:
+            for reason, position, sources in tensor.breaks:
+                if any(source() is not None and id(source()) in self._known for source in sources):
+                    place = locate(position)
+                    raise ExportError(self.recorder.here(f"an operand depends on an input, but {reason} ({place})"))
+            found = self.recorder.constant(tensor.data, tensor.name or "")
+            self.introduce(tensor, found)
+        return found
+
+    # --- watching ---------------------------------------------------------------------------------------------------
+    def on_made(self, tensor: Tensor, op: Op, inputs: tuple[Tensor, ...]) -> None:
+        origin = Origin(repr(op), locate(position()))
+        self.recorder.origin = origin
+        if isinstance(op, TupleOp):
+            self._made_item(tensor, op, inputs, origin)
+            return
+        result, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
+        if isinstance(result, NDArray):
+            result = self.recorder.constant(result)
+        self._check(op, result, tensor)
+        self.introduce(tensor, result)
+        self.records.append(Record(op, inputs, [tensor], saved, origin))
+
+    def _made_item(self, tensor: Tensor, op: TupleOp, inputs: tuple[Tensor, ...], origin: Origin) -> None:
+        """One result of an op that has several, which are shown one after another."""
+        last, operands, left = self._items
+        if last is not op or not left or any(a is not b for a, b in zip(operands, inputs, strict=True)):
+            results, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
+            left = list(results)
+            self.records.append(Record(op, inputs, [], saved, origin))
+        result = left.pop(0)
+        self.records[-1].outputs.append(tensor)
+        self._items = (op, inputs, left)
+        self._check(op, result, tensor)
+        self.introduce(tensor, result)
+
+    def on_plain(self, tensor: Tensor, compute: Any, operands: tuple[Any, ...]) -> None:
+        self.recorder.origin = Origin("a function without a gradient", locate(position()))
+        values = [self.traced(each) if isinstance(each, Tensor) else each for each in operands]
+        result = compute(self.recorder, *values)
+        self.introduce(tensor, self.recorder.constant(result) if isinstance(result, NDArray) else result)
+
+    def _check(self, op: Op, result: Any, tensor: Tensor) -> None:
+        if not isinstance(result, Traced) or result.shape != tensor.shape or result.dtype is not tensor.dtype:
+            raise ExportError(self.recorder.here(f"{op} does not compute with the namespace that forward is given"))
+
+    # --- gradients --------------------------------------------------------------------------------------------------
+    def gradients(self, loss: Tensor, wanted: Sequence[Tensor]) -> list[Traced]:
+        """Record the backward pass: the gradients of the loss by the wanted leaves."""
+        found: dict[int, Any] = {id(loss): self.recorder.ones_like(self.traced(loss))}
+        for record in reversed(self.records):
+            grads = [found.pop(id(each), None) for each in record.outputs]
+            flowing = any(each.requires_grad for each in record.inputs)
+            if not flowing or all(each is None for each in grads):
+                continue
+            self.recorder.origin = Origin(f"gradient of {record.origin.label}", record.origin.location)
+            self._contribute(found, record, grads)
+        zeros = self.recorder.zeros_like
+        return [found[id(each)] if id(each) in found else zeros(self.traced(each)) for each in wanted]
+
+    def _contribute(self, found: dict[int, Any], record: Record, grads: list[Any]) -> None:
+        view = NodeView(record)
+        if isinstance(record.op, TupleOp):
+            given = record.op.rule(self.recorder, tuple(grads), view)
+        else:
+            given = record.op.backward(self.recorder, grads[0], view)
+        parts = given if isinstance(given, tuple) else (given,)
+        for operand, part in zip(record.inputs, parts, strict=True):
+            if part is None or not operand.requires_grad:
+                continue
+            before = found.get(id(operand))
+            traced = part if isinstance(part, Traced) else self.recorder.constant(part)
+            found[id(operand)] = traced if before is None else before + traced
+
+
+def trace(
+    function: Callable[..., Any],
+    examples: Sequence[Tensor],
+    *,
+    parameters: Sequence[Tensor] = (),
+    names: Sequence[str] = (),
+    update: Callable[..., Sequence[Tensor]] | None = None,
+    slots: Sequence[Sequence[Tensor]] = (),
+) -> Program:
+    """The program of ``function(*examples)``; with ``update`` of a training step too.
+
+    The result of ``function`` is a tensor or a tuple of them; for training the first is the loss, and
+    ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values.
+
+    Raises ExportError where the result depends on an input in a way that the graph does not hold.
+    """
+    watched = TracedRun(Recorder(DEFINITIONS))
+    inputs = [watched.leaf(Role.INPUT, each, f"input{at}").value for at, each in enumerate(examples)]
+    states = [watched.leaf(Role.STATE, each, name).value for each, name in zip(parameters, names, strict=True)]
+    with watched, enable_grad() if update is not None else no_grad():
+        found = function(*examples)
+        outputs = list(found) if isinstance(found, tuple | list) else [found]
+    for each in outputs:
+        if not isinstance(each, Tensor):
+            raise ExportError(f"export: the callable gave a {type(each).__name__}; it must give a Tensor or several")
+    values = [watched.traced(each).value for each in outputs]
+    program = Program(inputs, values, watched.recorder.calls, states)
+    if update is not None:
+        _train(watched, program, outputs[0], parameters, update, slots)
+    return program.without_dead_calls()
+
+
+def _train(
+    watched: TracedRun,
+    program: Program,
+    loss: Tensor,
+    parameters: Sequence[Tensor],
+    update: Callable[..., Sequence[Tensor]],
+    slots: Sequence[Sequence[Tensor]],
+) -> None:
+    """Append the backward pass and the update of every parameter."""
+    gradients = watched.gradients(loss, parameters)
+    for parameter, gradient, own in zip(parameters, gradients, slots, strict=True):
+        name = watched.traced(parameter).value.name
+        kept = [watched.leaf(Role.STATE, each, f"{name}_slot{at}").value for at, each in enumerate(own)]
+        program.states += kept
+        given = constant(gradient.value.example)
+        watched.introduce(given, gradient)
+        with watched, no_grad():
+            results = update(parameter, given, *own)
+        targets = (watched.traced(parameter).value, *kept)
+        program.updates += [
+            (target, watched.traced(each).value) for target, each in zip(targets, results, strict=True)
+        ]
+
+
+def replay(program: Program, inputs: Sequence[NDArray]) -> list[NDArray]:
+    """The outputs of a program, computed by the array functions themselves."""
+    arrays: dict[int, NDArray] = {id(value): array for value, array in zip(program.inputs, inputs, strict=True)}
+
+    def of(value: Value) -> NDArray:
+        if id(value) in arrays:
+            return arrays[id(value)]
+        if not value.is_view or value.base.role is Role.CONSTANT:
+            return value.example
+        base = of(value.base)
+        size = value.dtype.itemsize
+        flat = base.reshape(-1)[value.offset :] if min(value.strides, default=0) >= 0 else None
+        if flat is None:
+            raise ExportError("replay: a view that runs backward")
+        found = nd.as_strided(flat, value.shape, tuple(step * size for step in value.strides))
+        arrays[id(value)] = found
+        return found
+
+    for call in program.calls:
+        result = run(call.function, call.arguments, call.options, of)
+        parts = result if isinstance(result, tuple | list) else (result,)
+        for value, part in zip(call.results, parts, strict=True):
+            if not value.is_view:
+                arrays[id(value)] = part if part.is_contiguous else part.copy()
+    return [of(each) for each in program.outputs]
