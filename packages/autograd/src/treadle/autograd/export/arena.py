@@ -79,11 +79,12 @@ def _overwrite(at: int, kernel: Kernel, lives: dict[int, Life], host: dict[int, 
         while id(owner) in host:
             owner = host[id(owner)]
         life = lives.get(id(owner))
-        if life is not None and operand.role is Role.COMPUTED and life.last == at and life.size == own.size:
-            if id(owner) not in kept:
-                host[id(own.value)] = operand
-                life.last = own.last
-                return
+        if life is None or id(owner) in kept or life.last != at or life.size != own.size:
+            continue
+        if operand.role is Role.COMPUTED and operand.dtype.itemsize == own.value.dtype.itemsize:
+            host[id(own.value)] = operand
+            life.last = own.last
+            return
 
 
 def _lowest_gap(life: Life, placed: list[Life]) -> int:

@@ -1,11 +1,13 @@
 """Kernels of calls that move elements: copies, concatenation, padding, gathering, scans, sorting, windows."""
 
 from collections.abc import Callable
+from typing import Any
 
 from treadle.autograd.errors import ExportError
+from treadle.autograd.export import c_orders, c_selections
 from treadle.autograd.export.c_kernels import Kernel, Target, finished, mapped_kernel
 from treadle.autograd.export.c_text import Writer, element, merge, reads
-from treadle.autograd.export.expressions import Access, Expression, Plan, access, accesses
+from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, access, accesses
 from treadle.autograd.export.program import Call, Value, dense_strides
 
 __all__ = ["kernel"]
@@ -26,7 +28,9 @@ def kernel(call: Call, planned: Plan, target: Target) -> Kernel:
 def _copied(call: Call, planned: Plan, target: Target) -> Kernel:
     """The operand's elements in C order: a reshape that cannot be a view, a copy."""
     operand = call.arguments[0]
-    return mapped_kernel(_shaped(call, operand), access(operand, operand.shape))
+    found = mapped_kernel(_shaped(call, operand), access(operand, operand.shape))
+    found.call, found.writes = call, call.results
+    return found
 
 
 def _shaped(call: Call, like: Value) -> Call:
@@ -60,6 +64,33 @@ def _concat(call: Call, planned: Plan, target: Target) -> Kernel:
     return finished(call, writer, read)
 
 
-_KERNELS: dict[str, Emit] = {"reshape": _copied, "copy": _copied, "concat": _concat}
+def _pad(call: Call, planned: Plan, target: Target) -> Kernel:
+    """A constant around the operand's elements."""
+    operand, result = call.arguments[0], call.results[0]
+    widths = call.arguments[1]
+    value = call.options.get("constant_values", 0)
+    before = [each[0] for each in pad_pairs(widths, len(operand.shape))]
+    writer, strides = Writer(), dense_strides(result.shape)
+    _store(writer, Access(result, 0, strides), Literal(value, result.dtype), result.shape, "i")
+    offset = sum(step * width for step, width in zip(strides, before, strict=True))
+    source = access(operand, operand.shape)
+    _store(writer, Access(result, offset, strides), source, operand.shape, "j")
+    return finished(call, writer, reads(source))
+
+
+def pad_pairs(widths: Any, count: int) -> list[tuple[int, int]]:
+    """The widths before and behind each axis."""
+    if isinstance(widths, int):
+        return [(widths, widths)] * count
+    if all(isinstance(each, int) for each in widths):
+        one = tuple(widths) * (2 if len(widths) == 1 else 1)
+        return [(one[0], one[1])] * count
+    pairs = [tuple(each) * (2 if len(each) == 1 else 1) for each in widths]
+    return [(each[0], each[1]) for each in (pairs * count if len(pairs) == 1 else pairs)]
+
+
+_KERNELS: dict[str, Emit] = {
+    "reshape": _copied, "copy": _copied, "concat": _concat, "pad": _pad, **c_selections.KERNELS, **c_orders.KERNELS,
+}  # fmt: skip
 
 

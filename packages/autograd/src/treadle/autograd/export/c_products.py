@@ -14,35 +14,37 @@ import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_expressions import C_TYPES
 from treadle.autograd.export.c_kernels import Kernel, Target, epilogue, finished, output
-from treadle.autograd.export.c_text import Writer, element, merge, reads
-from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, accesses
+from treadle.autograd.export.c_text import Writer, element, index_text, merge, reads
+from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, access, accesses
 from treadle.autograd.export.program import Call, Role, Value, dense_strides
 from treadle.autograd.ops.contractions import explicit
 from treadle.ndarray.geometry import pairs, per_axis
 
-__all__ = ["Guard", "Product", "product_kernel"]
+__all__ = ["PRODUCTS", "Guard", "Product", "product_kernel"]
 
 _BLOCK = 64
 
 
 @dataclass(slots=True)
 class Guard:
-    """position = out * stride + tap * dilation - before must lie in [0, length), or the term is left out."""
+    """A position that a factor is read at: (first * a + second * b + c) / divisor, where that is whole and in range.
 
-    out: int
-    tap: int
-    stride: int
-    dilation: int
-    before: int
+    ``first`` is an axis of the result and ``second`` a summed one; other terms are left out of the sum. A factor's strides
+    have one for each position, behind those of the axes.
+    """
+
+    first: int
+    second: int
+    a: int
+    b: int
+    c: int
     length: int
+    divisor: int = 1
 
     def valid(self, outs: int, taps: int) -> int:
         """How many pairs of the axes' indices there are that count."""
-        return sum(
-            0 <= at * self.stride + tap * self.dilation - self.before < self.length
-            for at in range(outs)
-            for tap in range(taps)
-        )
+        places = (one * self.a + other * self.b + self.c for one in range(outs) for other in range(taps))
+        return sum(0 <= each < self.length * self.divisor and each % self.divisor == 0 for each in places)
 
 
 @dataclass(slots=True)
@@ -61,18 +63,20 @@ class Product:
         space = [*self.outer, *self.summed]
         total = 1
         for guard in self.guards:
-            total *= guard.valid(space[guard.out], space[guard.tap])
-            space[guard.out] = space[guard.tap] = 1
+            total *= guard.valid(space[guard.first], space[guard.second])
+            space[guard.first] = space[guard.second] = 1
         return total * math.prod(space)
 
 
 def product_of(call: Call) -> Product:
     """A call of matmul, einsum or conv as a product."""
-    if call.function == "conv":
-        return _convolution(call)
-    if call.function == "matmul":
-        return _matmul(call)
+    if call.function in _PRODUCTS:
+        return _PRODUCTS[call.function](call)
     subscripts, operands = call.arguments[0], call.arguments[1:]
+    if len(operands) == 1:
+        (term,), out = explicit(subscripts, [len(operands[0].shape)])
+        found = _lettered(operands[0], operands[0], term, term, out)
+        return Product(found.outer, found.summed, found.left, Literal(1, operands[0].dtype))
     if len(operands) != 2:
         raise ExportError(f"export to C: {call.origin.label}: einsum of {len(operands)} operands; nest two at a time")
     (left, right), out = explicit(subscripts, [len(each.shape) for each in operands])
@@ -108,31 +112,95 @@ def _matmul(call: Call) -> Product:
     return _lettered(a, b, left, right, out)
 
 
+@dataclass(slots=True)
+class _Windows:
+    """The configuration of a convolution, from the call of it or of one of its gradients."""
+
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    groups: int
+    kernel: tuple[int, ...]
+
+    @classmethod
+    def of(cls, call: Call, weight: tuple[int, ...]) -> "_Windows":
+        kernel, options = weight[2:], call.options
+        stride = per_axis(options.get("stride", 1), len(kernel), "stride", call.function)
+        dilation = per_axis(options.get("dilation", 1), len(kernel), "dilation", call.function)
+        padding = pairs(options.get("padding", 0), kernel, stride, dilation, call.function)
+        return cls(stride, dilation, padding, options.get("groups", 1), kernel)
+
+
 def _convolution(call: Call) -> Product:
     x, weight = call.arguments[:2]
-    options = call.options
-    count = len(x.shape) - 2
-    kernel = weight.shape[2:]
-    stride = per_axis(options.get("stride", 1), count, "stride", "conv")
-    dilation = per_axis(options.get("dilation", 1), count, "dilation", "conv")
-    padding = pairs(options.get("padding", 0), kernel, stride, dilation, "conv")
-    groups = options.get("groups", 1)
+    windows = _Windows.of(call, weight.shape)
+    share = weight.shape[0] // windows.groups
     places = call.results[0].shape[2:]
-    share = weight.shape[0] // groups
-    outer = (x.shape[0], groups, share, *places)
-    summed = (*kernel, weight.shape[1])
-    xs, ws = x.strides, weight.strides
-    along = tuple(step * by for step, by in zip(xs[2:], stride, strict=True))
-    taps = tuple(step * by for step, by in zip(xs[2:], dilation, strict=True))
-    before = sum(pad[0] * step for pad, step in zip(padding, xs[2:], strict=True))
-    left = Access(x.base, x.offset - before, (xs[0], xs[1] * weight.shape[1], 0, *along, *taps, xs[1]))
-    right = Access(weight.base, weight.offset, (0, share * ws[0], ws[0], *(0,) * count, *ws[2:], ws[1]))
+    outer = (x.shape[0], windows.groups, share, *places)
+    summed = (*windows.kernel, weight.shape[1])
+    count, xs = len(places), x.strides
+    guards, along, taps = [], [], []
+    for axis in range(count):
+        stride, apart, before = windows.stride[axis], windows.dilation[axis], windows.padding[axis][0]
+        padded = any(windows.padding[axis])
+        if padded:
+            guards.append(Guard(3 + axis, 3 + count + axis, stride, apart, -before, x.shape[2 + axis]))
+        along.append(0 if padded else xs[2 + axis] * stride)
+        taps.append(0 if padded else xs[2 + axis] * apart)
+    steps = tuple(xs[2 + guard.first - 3] for guard in guards)
+    left = Access(x.base, x.offset, (xs[0], xs[1] * weight.shape[1], 0, *along, *taps, xs[1], *steps))
+    ws = weight.strides
+    strides = (0, share * ws[0], ws[0], *(0,) * count, *ws[2:], ws[1], *(0,) * len(guards))
+    return Product(outer, summed, left, _factor_of(weight, strides), guards)
+
+
+def _input_gradient(call: Call) -> Product:
+    gradient, weight = call.arguments[:2]
+    windows = _Windows.of(call, weight.shape)
+    share = weight.shape[0] // windows.groups
+    lengths = call.results[0].shape[2:]
+    outer = (gradient.shape[0], windows.groups, weight.shape[1], *lengths)
+    summed = (*windows.kernel, share)
+    count, gs, ws = len(lengths), gradient.strides, weight.strides
     guards = [
-        Guard(3 + axis, len(outer) + axis, stride[axis], dilation[axis], padding[axis][0], x.shape[2 + axis])
+        Guard(
+            3 + axis, 3 + count + axis, 1, -windows.dilation[axis], windows.padding[axis][0], gradient.shape[2 + axis],
+            windows.stride[axis],
+        )
         for axis in range(count)
-        if any(padding[axis])
-    ]
+    ]  # fmt: skip
+    idle = (0,) * count
+    left = Access(gradient.base, gradient.offset, (gs[0], gs[1] * share, 0, *idle, *idle, gs[1], *gs[2:]))
+    strides = (0, share * ws[0], ws[1], *idle, *ws[2:], ws[0], *idle)
+    return Product(outer, summed, left, _factor_of(weight, strides), guards)
+
+
+def _weight_gradient(call: Call) -> Product:
+    gradient, x = call.arguments[:2]
+    shape = call.results[0].shape
+    windows = _Windows.of(call, shape)
+    share = shape[0] // windows.groups
+    places = gradient.shape[2:]
+    count, gs, xs = len(places), gradient.strides, x.strides
+    outer = (windows.groups, share, shape[1], *windows.kernel)
+    summed = (gradient.shape[0], *places)
+    guards = [
+        Guard(
+            3 + axis, 4 + count + axis, windows.dilation[axis], windows.stride[axis], -windows.padding[axis][0],
+            x.shape[2 + axis],
+        )
+        for axis in range(count)
+    ]  # fmt: skip
+    idle = (0,) * count
+    left = Access(gradient.base, gradient.offset, (share * gs[1], gs[1], 0, *idle, gs[0], *gs[2:], *idle))
+    right = Access(x.base, x.offset, (xs[1] * shape[1], 0, xs[1], *idle, xs[0], *idle, *xs[2:]))
     return Product(outer, summed, left, right, guards)
+
+
+def _factor_of(value: Value, strides: tuple[int, ...]) -> Access | Literal:
+    """A factor's access; the number itself for a constant of equal elements."""
+    found = access(value, value.shape)
+    return found if isinstance(found, Literal) else Access(value.base, value.offset, strides)
 
 
 def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Kernel:
@@ -141,13 +209,14 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
     result = root.results[0]
     stored = epilogue(root, heavy, planned, result.shape)
     written = output(result)
-    if heavy.function == "conv":
-        groups, share = product.outer[1:3]
+    if heavy.function.startswith("conv"):
+        axis = 0 if heavy.function == "conv_weight_gradient" else 1
+        groups, share = product.outer[axis : axis + 2]
         for each in [written, *accesses(stored)]:
-            step = each.strides[1]
-            each.strides = (each.strides[0], step * share if groups > 1 else 0, step, *each.strides[2:])
+            step = each.strides[axis]
+            each.strides = (*each.strides[:axis], step * share if groups > 1 else 0, *each.strides[axis:])
     for each in [written, *accesses(stored)]:
-        each.strides = each.strides + (0,) * len(product.summed)
+        each.strides = each.strides + (0,) * (len(product.summed) + len(product.guards))
     count = product.count
     axis = _vector_axis(product)
     nest = _Nest(product, stored, written, axis, target, heavy.results[0].dtype.name)
@@ -158,7 +227,7 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
 
 def _vector_axis(product: Product) -> int | None:
     """The axis of the result along which sums run side by side; a constant operand is laid out anew for it."""
-    guarded = {guard.out for guard in product.guards}
+    guarded = {guard.first for guard in product.guards}
     best: tuple[int, int, bool, int] | None = None
     for number, (one, other) in enumerate(((product.left, product.right), (product.right, product.left))):
         if not isinstance(one, Access) or not isinstance(other, Access):
@@ -195,7 +264,8 @@ def _laid_out(found: Access, product: Product, last: int) -> Access:
     name = f"{found.value.name}_laid_{'_'.join(str(axis) for axis in order)}"
     value = Value(found.value.number, Role.CONSTANT, array, name)
     fresh = dict(zip(order, dense_strides(lengths), strict=True))
-    return Access(value, 0, tuple(fresh.get(axis, 0) for axis in range(len(space))))
+    rest = (0,) * len(product.guards)
+    return Access(value, 0, (*(fresh.get(axis, 0) for axis in range(len(space))), *rest))
 
 
 class _Nest:
@@ -215,8 +285,9 @@ class _Nest:
         self.vector = axis
         self.names = [f"i{at}" for at in range(len(product.outer))] + [f"k{at}" for at in range(len(product.summed))]
         space = (*product.outer, *product.summed)
-        taps = {guard.tap for guard in product.guards}
+        taps = {guard.second for guard in product.guards}
         self.names = [name if space[at] != 1 or at in taps else "0" for at, name in enumerate(self.names)]
+        self.names += [f"at{number}" for number in range(len(product.guards))]
         if not product.guards:
             self._merge(space)
         self.space = space if product.guards else self.space
@@ -304,19 +375,24 @@ class _Nest:
         @contextmanager
         def opened() -> Any:
             with self.writer.loops([self.names[at] for at in axes], [self.space[at] for at in axes]):
-                for guard in self.product.guards:
-                    if guard.tap in axes:
-                        self._guard(guard)
+                for number, guard in enumerate(self.product.guards):
+                    if guard.second in axes:
+                        self._guard(number, guard)
                 yield
 
         return opened()
 
-    def _guard(self, guard: Guard) -> None:
-        out, tap = self.names[guard.out], self.names[guard.tap]
-        place = f"{out} * {guard.stride} + {tap} * {guard.dilation} - {guard.before}"
-        name = f"at{guard.tap}"
-        self.writer.line(f"const int {name} = {place};")
-        self.writer.line(f"if ({name} < 0 || {name} >= {guard.length}) continue;")
+    def _guard(self, number: int, guard: Guard) -> None:
+        strides = [0] * len(self.space)
+        strides[guard.first], strides[guard.second] = guard.a, guard.b
+        place = index_text(guard.c, strides, self.names[: len(self.space)])
+        line = self.writer.line
+        if guard.divisor == 1:
+            line(f"const int at{number} = {place};")
+            line(f"if (at{number} < 0 || at{number} >= {guard.length}) continue;")
+            return
+        line(f"const int spread{number} = {place}, at{number} = spread{number} / {guard.divisor};")
+        line(f"if (spread{number} < 0 || at{number} >= {guard.length} || spread{number} % {guard.divisor}) continue;")
 
     def _inner(self, axes: Any, target: str, width: int, name: str | None) -> None:
         with self._guarded_loops(list(axes)):
@@ -364,3 +440,11 @@ class _Nest:
         with writer.block(f"for (int t = 0; t < {width}; ++t)"):
             value = writer.text(self.stored, names, "total[t]")
             writer.line(f"{element(self.written, names)} = {value};")
+
+
+_PRODUCTS = {
+    "matmul": _matmul, "conv": _convolution, "conv_input_gradient": _input_gradient,
+    "conv_weight_gradient": _weight_gradient,
+}  # fmt: skip
+PRODUCTS = frozenset([*_PRODUCTS, "einsum"])
+"""The functions that are products."""

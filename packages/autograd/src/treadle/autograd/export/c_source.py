@@ -9,7 +9,8 @@ from treadle.autograd.export import c_moves
 from treadle.autograd.export.arena import Arena, lay_out
 from treadle.autograd.export.c_expressions import C_TYPES, literal
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
-from treadle.autograd.export.c_products import product_kernel
+from treadle.autograd.export.c_products import PRODUCTS, product_kernel
+from treadle.autograd.export.c_selections import FAULT
 from treadle.autograd.export.c_text import name_of
 from treadle.autograd.export.expressions import Plan, is_elementwise, plan
 from treadle.autograd.export.program import Call, Program, Role, Value
@@ -42,7 +43,7 @@ class CSource:
 def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
     """The kernel of a call and of those that are part of it."""
     heavy = planned.heavy.get(id(root), root)
-    if heavy.function in ("matmul", "einsum", "conv"):
+    if heavy.function in PRODUCTS:
         return product_kernel(root, heavy, planned, target)
     if heavy.function in _REDUCTIONS:
         return reduce_kernel(root, heavy, planned, target)
@@ -55,6 +56,9 @@ def write_c(program: Program, name: str = "model", target: Target | None = None,
     """The C of a program. ``name`` is that of the function; ``readme`` a comment at the head of the file."""
     target = target or Target()
     _check(program, name)
+    for at, state in enumerate(program.states):  # seen by the caller, who reads and stores what was learned
+        cleaned = "".join(each if each.isalnum() else "_" for each in state.name) or str(at)
+        state.name = f"{name}_{cleaned}"
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]
     finals = _copies(program, len(kernels))
@@ -95,12 +99,13 @@ class _File:
         self.kernels = kernels
         self.arena = arena
         self.outside = outside
+        self.faults = any(FAULT in line for kernel in kernels for line in kernel.lines)
         self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
 
     def source(self) -> CSource:
         constants = {name_of(each): each for kernel in self.kernels for each in kernel.reads if each.role is Role.CONSTANT}
-        for each in self.program.outputs:
-            if each.role is Role.CONSTANT:
+        for each in (*self.program.outputs, *(new for _, new in self.program.updates)):
+            if each.base.role is Role.CONSTANT:
                 constants[name_of(each)] = each.base
         helpers: dict[str, str] = {}
         for kernel in self.kernels:
@@ -118,7 +123,7 @@ class _File:
     def _signature(self) -> str:
         inputs = [f"const {C_TYPES[each.dtype.name]} *{each.name}" for each in self.program.inputs]
         outputs = [f"{C_TYPES[each.dtype.name]} *output{at}" for at, each in enumerate(self.program.outputs)]
-        return f"void {self.name}({', '.join([*inputs, *outputs])})"
+        return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
     def _head(self) -> str:
         lines = [f'#include "{self.name}.h"', "", "#include <math.h>", "#include <string.h>", ""]
@@ -128,6 +133,8 @@ class _File:
                 f"static union {{ double align; unsigned char bytes[{self.arena.size}]; }} arena;",
                 "",
             ]
+        if self.faults:
+            lines += ["static int fault; /* 1 after an index outside of its array */", ""]
         return "\n".join(lines)
 
     def _header(self) -> str:
@@ -138,14 +145,19 @@ class _File:
             *((each, f"output{at}") for at, each in enumerate(self.program.outputs)),
         ]:
             lines.append(f" * {shown}: {each.dtype.name}, shape {each.shape}, C order")
-        return "\n".join([*lines, " */", f"{self._signature()};", "", "#endif", ""])
+        states = [
+            f"extern {C_TYPES[each.dtype.name]} {each.name}[{max(each.size, 1)}]; /* shape {each.shape} */"
+            for each in self.program.states
+        ]
+        lines.append(" * Returns 0, or 1 where an index lay outside of its array.")
+        return "\n".join([*lines, " */", f"{self._signature()};", "", *states, "#endif", ""])
 
     def _arrays(self, constants: dict[str, Value]) -> list[str]:
         parts = []
         for name, value in constants.items():
             parts.append(array_source(f"static const {C_TYPES[value.dtype.name]} {name}", value))
         for value in self.program.states:
-            parts.append(array_source(f"static {C_TYPES[value.dtype.name]} {name_of(value)}", value))
+            parts.append(array_source(f"{C_TYPES[value.dtype.name]} {name_of(value)}", value))
         return parts
 
     def _pointer(self, value: Value) -> str:
@@ -189,15 +201,22 @@ class _File:
 
     def _main(self) -> str:
         lines = [self._signature(), "{"]
+        lines += ["    fault = 0;"] if self.faults else []
+        used = "\n".join(line for kernel in self.kernels for line in kernel.lines)
+        for each in self.program.inputs:
+            lines += [f"    (void){each.name};"] if f"{each.name}[" not in used else []
         for at, kernel in enumerate(self.kernels):
             pointers = [self._pointer(each) for each in (*self._parameters(kernel), *kernel.writes)]
             lines.append(f"    {self._step(at, kernel)}({', '.join(pointers)});")
         for state, new in self.program.updates:
-            lines.append(f"    memcpy({name_of(state)}, {self._pointer(new)}, sizeof {name_of(state)});")
+            if new.is_dense:
+                lines.append(f"    memcpy({name_of(state)}, {self._pointer(new)}, sizeof {name_of(state)});")
+            else:
+                lines += self._copied(new, name_of(state))
         for at, value in enumerate(self.program.outputs):
             if id(value) not in self.outside:
                 lines += self._copied(value, f"output{at}")
-        return "\n".join([*lines, "}", ""])
+        return "\n".join([*lines, f"    return {'fault' if self.faults else 0};", "}", ""])
 
     def _copied(self, value: Value, name: str) -> list[str]:
         """Lines that copy an output that no kernel writes where it belongs."""

@@ -79,10 +79,10 @@ def name_of(value: Value) -> str:
     base = value.base
     if base.role is Role.COMPUTED:
         return f"v{base.number}"
-    if base.role is Role.INPUT:
+    if base.role in (Role.INPUT, Role.STATE):
         return base.name
     cleaned = "".join(each if each.isalnum() else "_" for each in base.name).strip("_")
-    return f"{'w' if base.role is Role.CONSTANT else 's'}{base.number}{'_' + cleaned if cleaned else ''}"
+    return f"w{base.number}{'_' + cleaned if cleaned else ''}"
 
 
 def index_text(offset: int, strides: Sequence[int], indices: Sequence[str]) -> str:

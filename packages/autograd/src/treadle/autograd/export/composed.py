@@ -7,6 +7,8 @@ import math
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.ndarray import pooling
+from treadle.ndarray.sorting import TopK
 
 __all__ = ["DEFINITIONS"]
 
@@ -123,6 +125,97 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> str:
     return f"{''.join(letters)},{''.join(others)}->{''.join(out)}"
 
 
+def pad(xp: Any, x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: Any = 0) -> Any:
+    if mode == "constant" and isinstance(constant_values, bool | int | float):
+        return xp.record("pad", (x, pad_width), {"constant_values": constant_values})
+    return by_places(lambda array: nd.pad(array, pad_width, mode=mode))(xp, x)
+
+
+def by_places(move: Any) -> Any:
+    """A function that only moves elements, as a gathering by the places that it moves the numbers 0, 1, ... to."""
+
+    def define(xp: Any, x: Any, /, *arguments: Any, **options: Any) -> Any:
+        places = move(nd.arange(x.size).reshape(x.shape), *arguments, **options)
+        return xp.take(xp.reshape(x, (-1,)), places, axis=0) if places.ndim else xp.reshape(x, (-1,))[places.item()]
+
+    return define
+
+
+def repeat(xp: Any, x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+    if axis is None:
+        return repeat(xp, xp.reshape(x, (-1,)), repeats, axis=0)
+    places = nd.repeat(nd.arange(x.shape[axis]), repeats)
+    return xp.take(x, places, axis=axis)
+
+
+def one_hot(xp: Any, indices: Any, count: int, /, *, dtype: Any = None, **options: Any) -> Any:
+    chosen = xp.expand_dims(indices, axis=-1) == nd.arange(count, dtype=indices.dtype)
+    return xp.astype(chosen, dtype or nd.float32)
+
+
+def sort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    return xp.take_along_axis(x, xp.argsort(x, axis=axis, descending=descending), axis=axis)
+
+
+def topk(xp: Any, x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> Any:
+    order = xp.argsort(x, axis=axis, descending=largest)
+    chosen = order[(*(slice(None),) * (axis % x.ndim), slice(k))]
+    return TopK(xp.take_along_axis(x, chosen, axis=axis), chosen)
+
+
+def diff(xp: Any, x: Any, /, *, axis: int = -1, n: int = 1) -> Any:
+    lead = (slice(None),) * (axis % x.ndim)
+    for _ in range(n):
+        x = x[(*lead, slice(1, None))] - x[(*lead, slice(None, -1))]
+    return x
+
+
+def conv(xp: Any, x: Any, weight: Any, bias: Any = None, /, **options: Any) -> Any:
+    out = xp.record("conv", (x, weight), options)
+    return out if bias is None else out + xp.reshape(bias, (-1, *(1,) * (x.ndim - 2)))
+
+
+def max_pool_gradient(xp: Any, gradient: Any, indices: Any, input_shape: Any, /) -> Any:
+    shape = tuple(input_shape)
+    channels = shape[0] * shape[1]
+    at = xp.reshape(indices, (channels, -1))
+    parts = xp.where(at < 0, nd.zeros((), dtype=gradient.dtype), xp.reshape(gradient, (channels, -1)))
+    row = nd.arange(channels)[:, None]
+    flat = nd.zeros((channels, math.prod(shape[2:])), dtype=gradient.dtype)
+    return xp.reshape(xp.scatter_add(flat, (row, xp.where(at < 0, 0, at)), parts), shape)
+
+
+def _ones(channels: int, kernel: tuple[int, ...], dtype: Any) -> Any:
+    return nd.ones((channels, 1, *kernel), dtype=dtype)
+
+
+def avg_pool(
+    xp: Any, x: Any, kernel: Any, /, *, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, **divisor: Any
+) -> Any:
+    lengths = x.shape[2:]
+    geometry, asked = pooling._geometry("avg_pool", lengths, kernel, stride, padding, 1, ceil_mode)
+    windows = {"stride": geometry.stride, "padding": geometry.padding, "groups": x.shape[1]}
+    total = xp.record("conv", (x, _ones(x.shape[1], geometry.kernel, x.dtype)), windows)
+    return total / _divisors(lengths, geometry, asked, x, divisor)
+
+
+def _divisors(lengths: Any, geometry: Any, asked: Any, x: Any, options: dict[str, Any]) -> Any:
+    counted, fixed = options.get("count_include_pad", True), options.get("divisor_override")
+    return pooling._divisors(lengths, geometry, asked, counted, fixed, nd.zeros((), dtype=x.dtype))
+
+
+def avg_pool_gradient(
+    xp: Any, gradient: Any, input_shape: Any, kernel: Any, /, *, stride: Any = None, padding: Any = 0,
+    ceil_mode: bool = False, **divisor: Any,
+) -> Any:  # fmt: skip
+    lengths = tuple(input_shape[2:])
+    geometry, asked = pooling._geometry("avg_pool_gradient", lengths, kernel, stride, padding, 1, ceil_mode)
+    shared = gradient / _divisors(lengths, geometry, asked, gradient, divisor)
+    windows = {"stride": geometry.stride, "padding": geometry.padding, "groups": input_shape[1]}
+    ones = _ones(input_shape[1], geometry.kernel, gradient.dtype)
+    return xp.conv_input_gradient(shared, ones, tuple(input_shape), **windows)
+
+
 DEFINITIONS: dict[str, Any] = {
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, "var": var, "std": std, "roll": roll,
     "stack": stack, "tile": tile, "outer": outer, "linalg.vector_norm": square_norm, "clip": clip,
@@ -130,6 +223,8 @@ DEFINITIONS: dict[str, Any] = {
     "linalg.matmul": lambda xp, x, y: xp.matmul(x, y),
     "linalg.matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
     "dot": lambda xp, x, y: xp.matmul(x, y) if x.ndim and y.ndim else x * y,
+    "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
+    "max_pool_gradient": max_pool_gradient, "avg_pool": avg_pool, "avg_pool_gradient": avg_pool_gradient,
     "vecdot": lambda xp, x, y, axis=-1: xp.sum(x * y, axis=axis),
 }  # fmt: skip
 """By the array function's name; the functions of ``linalg`` are spelled ``linalg.vector_norm``."""

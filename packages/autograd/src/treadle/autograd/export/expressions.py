@@ -19,7 +19,7 @@ __all__ = ["Access", "Apply", "Expression", "Literal", "Plan", "Sum", "accesses"
 Strides = tuple[int, ...]
 _ELEMENTWISE = {name for name, row in OPS.items() if row.family in (Family.UNARY, Family.BINARY, Family.TERNARY)}
 _REDUCTIONS = {name for name, row in OPS.items() if row.family in (Family.REDUCE, Family.ARG_REDUCE)}
-_HEAVY = _REDUCTIONS | {"matmul", "einsum", "conv"}
+_HEAVY = _REDUCTIONS | {"matmul", "einsum", "conv", "conv_input_gradient", "conv_weight_gradient"}
 
 
 @dataclass(slots=True)
@@ -71,6 +71,7 @@ class Plan:
     kernels: list[Call]
     root: dict[int, Call]  # by id of a call that is part of another's kernel
     heavy: dict[int, Call] = field(default_factory=dict)  # by id of an elementwise kernel: the sum that it completes
+    used: set[int] = field(default_factory=set)  # ids of the values that are read, and of the results
 
     def is_inlined(self, value: Value) -> bool:
         """Whether the value never lies in memory."""
@@ -91,7 +92,7 @@ def plan(program: Program) -> Plan:
             users.setdefault(id(operand.base), []).append(call)
             if operand.is_view:
                 kept.add(id(operand.base))
-    found = Plan([], {})
+    found = Plan([], {}, used={*users, *kept})
     for call in reversed(program.calls):
         root = None
         if len(call.results) == 1 and id(call.results[0]) not in kept:

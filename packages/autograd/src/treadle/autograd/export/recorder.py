@@ -109,9 +109,16 @@ class Traced:
         return bool(self)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") or not hasattr(nd, name):
             raise AttributeError(name)
         return lambda *arguments, **options: getattr(self.recorder, name)(self, *arguments, **options)
+
+
+def _key(item: Any) -> str:
+    """A text that equal calls share."""
+    if isinstance(item, tuple | list):
+        return f"({','.join(_key(each) for each in item)})"
+    return f"%{item.number}" if isinstance(item, Value) else f"{type(item).__name__}:{item!r}"
 
 
 def _is_int(value: Any) -> bool:
@@ -157,7 +164,7 @@ class Recorder:
         self.prefix = prefix
         self._count = 0
         self._constants: dict[tuple[Any, ...], Value] = {}
-        self._open = False
+        self._done: dict[str, Any] = {}  # results by what was called, so that nothing is computed twice
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -213,6 +220,9 @@ class Recorder:
         """Run a function on the examples and note it, unless all its operands are constants."""
         options = {name: self.symbol(each) for name, each in options.items() if name != "out"}
         symbols = self.symbol(arguments)
+        key = _key((function, symbols, tuple(sorted(options.items()))))
+        if key in self._done:
+            return _mapped(self._done[key], lambda value: Traced(self, value), Value)
         result = run(function, symbols, options)
         call = Call(function, symbols, options, [], self.origin)
         varies = function not in _SHAPE_ONLY and any(each.role is not Role.CONSTANT for each in call.operands)
@@ -221,6 +231,7 @@ class Recorder:
         wrapped = _mapped(result, lambda array: self._result(call, array))
         if call.results and not all(each.is_view for each in call.results):
             self.calls.append(call)
+        self._done[key] = _mapped(wrapped, lambda traced: traced.value, Traced)
         return wrapped
 
     def _result(self, call: Call, array: NDArray) -> Traced:
@@ -256,14 +267,14 @@ class _Part:
         return lambda *arguments, **options: self._recorder.record(whole, arguments, options)
 
 
-def _mapped(result: Any, wrap: Callable[[NDArray], Any]) -> Any:
-    """The result with every array in it wrapped."""
-    if isinstance(result, NDArray):
+def _mapped(result: Any, wrap: Callable[[Any], Any], kind: type = NDArray) -> Any:
+    """The result with everything of a kind in it, arrays at first, replaced."""
+    if isinstance(result, kind):
         return wrap(result)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*[_mapped(each, wrap) for each in result])
+        return type(result)(*[_mapped(each, wrap, kind) for each in result])
     if isinstance(result, tuple | list):
-        return type(result)(_mapped(each, wrap) for each in result)
+        return type(result)(_mapped(each, wrap, kind) for each in result)
     return result
 
 

@@ -187,14 +187,14 @@ class TakeAlongAxis(Op):
         return (*x[:axis], indices[axis], *x[axis + 1 :]), dtypes[0]
 
 
-def _along_axis(shape: Shape, indices: NDArray, axis: int) -> Index:
+def _along_axis(shape: Shape, indices: Any, axis: int) -> Index:
     """The key of advanced indexing that selects what take_along_axis does."""
     (along,) = axes_of(axis, len(shape), "TakeAlongAxis")
     key: list[Any] = []
     for at, length in enumerate(shape):
         steps = nd.arange(length, device=indices.device)
         key.append(indices if at == along else steps[(..., *(None,) * (len(shape) - 1 - at))])
-    return tuple(nd.broadcast_arrays(*key))
+    return tuple(key)
 
 
 class ScatterAdd(Op):

@@ -23,7 +23,7 @@ class Pad(Op):
         self.value = value
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return nd.pad(arrays[0], self.widths, constant_values=self.value), ()
+        return xp.pad(arrays[0], self.widths, constant_values=self.value), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         shape = node.inputs[0].shape
@@ -44,7 +44,7 @@ class Roll(Op):
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return nd.roll(arrays[0], self.shift, axis=self.axis), ()
+        return xp.roll(arrays[0], self.shift, axis=self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         back = -self.shift if isinstance(self.shift, int) else tuple(-each for each in self.shift)
@@ -62,7 +62,7 @@ class Triangle(Op):
         self.k = k
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return (nd.triu if self.upper else nd.tril)(arrays[0], k=self.k), ()
+        return (xp.triu if self.upper else xp.tril)(arrays[0], k=self.k), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return call(xp, self, grad)
@@ -80,7 +80,7 @@ class Diagonal(Op):
         self.offset = offset
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return nd.linalg.diagonal(arrays[0], offset=self.offset), ()
+        return xp.linalg.diagonal(arrays[0], offset=self.offset), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return call(xp, DiagonalPut(node.inputs[0].shape, self.offset), grad)
@@ -102,8 +102,9 @@ class DiagonalPut(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (values,) = arrays
-        out = nd.zeros(self.shape, dtype=values.dtype, device=values.device)
-        nd.linalg.diagonal(out, offset=self.offset)[...] = values
+        out = xp.zeros(self.shape, dtype=values.dtype, device=values.device)
+        steps = nd.arange(values.shape[-1], device=values.device)
+        out[..., steps + max(0, -self.offset), steps + max(0, self.offset)] = values
         return out, ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
