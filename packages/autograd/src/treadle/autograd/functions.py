@@ -140,7 +140,9 @@ def _maker(name: str) -> Callable[..., Tensor]:
 
     def function(*arguments: Any, **options: Any) -> Tensor:
         plain = [each.data if isinstance(each, Tensor) else each for each in arguments]
-        return without_gradient(name, constant(make(*plain, **options)), arguments, options, f"{name}() makes a constant")
+        return without_gradient(
+            name, constant(make(*plain, **options)), arguments, options, f"{name}() makes a constant"
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "treadle.autograd"

@@ -2,7 +2,23 @@
 
 from treadle.autograd.export.c_kernels import Target
 from treadle.autograd.export.c_source import CSource, write_c
+from treadle.autograd.export.capture import capture
+from treadle.autograd.export.files import to_c
 from treadle.autograd.export.program import Program
+from treadle.autograd.export.report import ExportReport
 from treadle.autograd.export.tracing import trace
+from treadle.autograd.export.updates import SGD, Adam, Update
 
-__all__ = ["CSource", "Program", "Target", "trace", "write_c"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "CSource",
+    "ExportReport",
+    "Program",
+    "Target",
+    "Update",
+    "capture",
+    "to_c",
+    "trace",
+    "write_c",
+]

@@ -3,19 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from treadle.autograd.export.c_expressions import C_TYPES, literal
-from treadle.autograd.export.c_text import Writer, merge, name_of, reads
+from treadle.autograd.export.c_expressions import C_TYPES
+from treadle.autograd.export.c_text import Writer, merge, reads
 from treadle.autograd.export.expressions import (
     Access,
-    Apply,
     Expression,
-    Literal,
     Plan,
     Strides,
     Sum,
     accesses,
     build,
-    is_elementwise,
     tree,
 )
 from treadle.autograd.export.program import Call, Value, dense_strides
@@ -188,5 +185,3 @@ def _extreme(
         if indexed:
             writer.line("++at;")
     return f"({C_TYPES[dtype.name]})place" if indexed else "best"
-
-

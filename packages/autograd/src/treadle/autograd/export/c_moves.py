@@ -92,5 +92,3 @@ def pad_pairs(widths: Any, count: int) -> list[tuple[int, int]]:
 _KERNELS: dict[str, Emit] = {
     "reshape": _copied, "copy": _copied, "concat": _concat, "pad": _pad, **c_selections.KERNELS, **c_orders.KERNELS,
 }  # fmt: skip
-
-

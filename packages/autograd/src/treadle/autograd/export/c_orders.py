@@ -23,12 +23,11 @@ def _scan(call: Call, planned: Plan, target: Target) -> Kernel:
     writer = Writer()
     names = [f"i{at}" if length != 1 else "0" for at, length in enumerate(operand.shape)]
     outer = [at for at in range(len(names)) if at != axis]
-    with writer.loops([names[at] for at in outer], [operand.shape[at] for at in outer]):
-        with writer.block(""):
-            writer.line(f"{carried} total = {start};")
-            with writer.loops(names[axis : axis + 1], operand.shape[axis : axis + 1]):
-                writer.line(f"total {sign}= ({carried}){writer.text(source, names)};")
-                writer.line(f"{element(own, names)} = ({C_TYPES[result.dtype.name]})total;")
+    with writer.loops([names[at] for at in outer], [operand.shape[at] for at in outer]), writer.block(""):
+        writer.line(f"{carried} total = {start};")
+        with writer.loops(names[axis : axis + 1], operand.shape[axis : axis + 1]):
+            writer.line(f"total {sign}= ({carried}){writer.text(source, names)};")
+            writer.line(f"{element(own, names)} = ({C_TYPES[result.dtype.name]})total;")
     return finished(call, writer, reads(source))
 
 

@@ -241,15 +241,15 @@ def _vector_axis(product: Product) -> int | None:
                 best = max(best, rank) if best is not None else rank
     if best is None:
         return None
-    axis = best[3]
+    chosen = best[3]
     moving = product.right if best[2] else product.left
-    if isinstance(moving, Access) and moving.strides[axis] != 1:
-        laid = _laid_out(moving, product, axis)
+    if isinstance(moving, Access) and moving.strides[chosen] != 1:
+        laid = _laid_out(moving, product, chosen)
         if best[2]:
             product.right = laid
         else:
             product.left = laid
-    return axis
+    return chosen
 
 
 def _laid_out(found: Access, product: Product, last: int) -> Access:
@@ -288,10 +288,10 @@ class _Nest:
         taps = {guard.second for guard in product.guards}
         self.names = [name if space[at] != 1 or at in taps else "0" for at, name in enumerate(self.names)]
         self.names += [f"at{number}" for number in range(len(product.guards))]
+        self.space = space
+        self.cut = len(product.outer)
         if not product.guards:
             self._merge(space)
-        self.space = space if product.guards else self.space
-        self.cut = len(product.outer) if product.guards else self.cut
 
     def _merge(self, space: tuple[int, ...]) -> None:
         """Join axes, but for the vector axis, which stays alone."""

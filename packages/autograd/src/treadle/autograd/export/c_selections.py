@@ -114,9 +114,7 @@ def along_axis(value: Value, indices: Value, axis: int) -> Selection:
         tuple(1 if at == along else each for at, each in enumerate(indices.shape)),
     )
     shape = tuple(indices.shape[along] if at == along else each for at, each in enumerate(whole))
-    strides = tuple(
-        0 if at == along or value.shape[at] == 1 else step for at, step in enumerate(value.strides)
-    )
+    strides = tuple(0 if at == along or value.shape[at] == 1 else step for at, step in enumerate(value.strides))
     return Selection(
         shape, value.offset, strides, [Pick(value.strides[along], value.shape[along], access(indices, shape))]
     )

@@ -36,6 +36,7 @@ class CSource:
     arena_bytes: int
     state_bytes: int
     products: int
+    steps: int
     arena: Arena
     program: Program
 
@@ -81,11 +82,18 @@ def _copies(program: Program, count: int) -> list[tuple[Value, str]]:
 def _check(program: Program, name: str) -> None:
     if not name.isidentifier() or not name.isascii():
         raise ExportError(f"export to C: {name!r} is not a name of C")
-    values = [*program.inputs, *program.outputs, *program.constants, *(each for call in program.calls for each in call.results)]
+    values = [
+        *program.inputs,
+        *program.outputs,
+        *program.constants,
+        *(each for call in program.calls for each in call.results),
+    ]
     for value in values:
         if value.dtype.name not in C_TYPES:
             where = value.call.origin.label if value.call is not None else value.role.value
-            raise ExportError(f"export to C: {where} is of dtype {value.dtype.name}, which C99 lacks; convert with astype")
+            raise ExportError(
+                f"export to C: {where} is of dtype {value.dtype.name}, which C99 lacks; convert with astype"
+            )
         if value.nbytes >= 2**31:
             raise ExportError(f"export to C: a value of shape {value.shape} has 2^31 bytes or more")
 
@@ -103,7 +111,9 @@ class _File:
         self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
 
     def source(self) -> CSource:
-        constants = {name_of(each): each for kernel in self.kernels for each in kernel.reads if each.role is Role.CONSTANT}
+        constants = {
+            name_of(each): each for kernel in self.kernels for each in kernel.reads if each.role is Role.CONSTANT
+        }
         for each in (*self.program.outputs, *(new for _, new in self.program.updates)):
             if each.base.role is Role.CONSTANT:
                 constants[name_of(each)] = each.base
@@ -116,7 +126,8 @@ class _File:
         states = sum(each.nbytes for each in self.program.states)
         return CSource(
             self.name, "\n".join(parts), self._header(), sum(each.nbytes for each in constants.values()),
-            self.arena.size, states, sum(each.products for each in self.kernels), self.arena, self.program,
+            self.arena.size, states, sum(each.products for each in self.kernels), len(self.kernels), self.arena,
+            self.program,
         )  # fmt: skip
 
     # --- the parts --------------------------------------------------------------------------------------------------
@@ -184,7 +195,9 @@ class _File:
             restrict = "" if shared else "restrict "
             parameters.append(f"{C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
         body = "\n".join(kernel.lines)
-        return f"{self._comment(kernel)}\nstatic void {self._step(at, kernel)}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+        return (
+            f"{self._comment(kernel)}\nstatic void {self._step(at, kernel)}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+        )
 
     def _step(self, at: int, kernel: Kernel) -> str:
         return f"step{at}_{kernel.call.function.replace('.', '_')}"

@@ -120,7 +120,11 @@ def merge(shape: tuple[int, ...], found: list[Access], boundaries: Sequence[int]
             continue
         column = [each.strides[axis] for each in found]
         fresh = bool(moved) and moved[-1] == len(lengths)
-        if lengths and not fresh and all(outer == inner * length for outer, inner in zip(columns[-1], column, strict=True)):
+        if (
+            lengths
+            and not fresh
+            and all(outer == inner * length for outer, inner in zip(columns[-1], column, strict=True))
+        ):
             lengths[-1] *= length
             columns[-1] = column
         else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
-from treadle.autograd.export.program import Call, Program, Role, Value
+from treadle.autograd.export.program import Call, Origin, Program, Role, Value
 from treadle.ndarray import DType, broadcast_shapes
 from treadle.ndarray.opset import OPS, Family
 
@@ -85,13 +85,9 @@ def is_elementwise(call: Call) -> bool:
 
 def plan(program: Program) -> Plan:
     """Decide which calls are computed inside of others."""
-    users: dict[int, list[Call]] = {}
+    users = users_of(program)
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
-    for call in program.calls:
-        for operand in call.operands:
-            users.setdefault(id(operand.base), []).append(call)
-            if operand.is_view:
-                kept.add(id(operand.base))
+    kept |= {id(each.base) for call in program.calls for each in call.operands if each.is_view}
     found = Plan([], {}, used={*users, *kept})
     for call in reversed(program.calls):
         root = None
@@ -105,6 +101,18 @@ def plan(program: Program) -> Plan:
             found.root[id(call)] = root
     found.kernels.reverse()
     return found
+
+
+def users_of(program: Program) -> dict[int, list[Call]]:
+    """The calls that read a value or a view of it, by id of its base; results of the program count one more."""
+    users: dict[int, list[Call]] = {}
+    for call in program.calls:
+        for operand in call.operands:
+            users.setdefault(id(operand.base), []).append(call)
+    last = Call("", (), {}, [], Origin(""))
+    for each in (*program.outputs, *(new for _, new in program.updates)):
+        users.setdefault(id(each.base), []).append(last)
+    return users
 
 
 def _fused_into(call: Call, consumer: Call, found: Plan) -> Call | None:
@@ -132,7 +140,7 @@ def build(value: Value, shape: tuple[int, ...], planned: Plan) -> Expression:
     return access(value, shape)
 
 
-def access(value: Value, shape: tuple[int, ...]) -> Expression:
+def access(value: Value, shape: tuple[int, ...]) -> "Access | Literal":
     """The memory of a value, stretched over ``shape``; the number itself for a constant of equal elements."""
     base = value.base
     if base.role is Role.CONSTANT and base.size:

@@ -4,8 +4,8 @@ An op's rules are written against the namespace of array functions they are give
 runs every function on example values and notes it, so that what an op does, forward or backward, becomes calls of a
 :class:`Program` without a second definition of the op. A :class:`Traced` array stands for a value on the way.
 
-Which functions only look at memory in another way is not listed anywhere: a result that shares its operand's memory is a
-view, and its strides say how. What no input reaches is computed at once and stays a constant.
+Which functions only look at memory in another way is not listed anywhere: a result that shares its operand's memory is
+a view, and its strides say how. What no input reaches is computed at once and stays a constant.
 """
 
 import operator
@@ -102,7 +102,7 @@ class Traced:
     def __bool__(self) -> bool:
         raise ExportError(self.recorder.here("its course depends on the elements of an array"))
 
-    __int__ = __float__ = __index__ = __bool__  # type: ignore[assignment]
+    __int__ = __float__ = __index__ = __bool__
 
     def item(self) -> Any:
         """Never a number: that would be the example's."""
@@ -164,6 +164,7 @@ class Recorder:
         self.prefix = prefix
         self._count = 0
         self._constants: dict[tuple[Any, ...], Value] = {}
+        self.arrays: dict[int, Traced] = {}  # by id of arrays that are known, such as a tensor's that an index holds
         self._done: dict[str, Any] = {}  # results by what was called, so that nothing is computed twice
 
     def __getattr__(self, name: str) -> Any:
@@ -208,7 +209,8 @@ class Recorder:
         if isinstance(item, Traced):
             return item.value
         if isinstance(item, NDArray):
-            return self.constant(item).value
+            known = self.arrays.get(id(item))
+            return known.value if known is not None else self.constant(item).value
         if isinstance(item, Tensor):
             return self.constant(item.data).value
         if type(item) in (tuple, list):
@@ -262,7 +264,9 @@ class _Part:
     def __getattr__(self, name: str) -> Any:
         whole = self._prefix + name
         if whole in self._recorder.definitions:
-            return lambda *arguments, **options: self._recorder.definitions[whole](self._recorder, *arguments, **options)
+            return lambda *arguments, **options: self._recorder.definitions[whole](
+                self._recorder, *arguments, **options
+            )
         getattr(self._functions, name)
         return lambda *arguments, **options: self._recorder.record(whole, arguments, options)
 

@@ -4,7 +4,7 @@ The callable runs once, eagerly, on examples, while every op call is watched; th
 against a :class:`Recorder`, forward, and for training backward too, which gives the array functions in order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,7 @@ class TracedRun(Watcher):
     def introduce(self, tensor: Tensor, traced: Traced) -> None:
         """Let a traced array stand for a tensor."""
         self._known[id(tensor)] = traced
+        self.recorder.arrays[id(tensor.data)] = traced
         self._alive.append(tensor)
 
     def leaf(self, role: Role, tensor: Tensor, name: str) -> Traced:
@@ -94,9 +95,8 @@ class TracedRun(Watcher):
         if isinstance(op, TupleOp):
             self._made_item(tensor, op, inputs, origin)
             return
-        result, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
-        if isinstance(result, NDArray):
-            result = self.recorder.constant(result)
+        given, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
+        result: Any = self.recorder.constant(given) if isinstance(given, NDArray) else given
         self._check(op, result, tensor)
         self.introduce(tensor, result)
         self.records.append(Record(op, inputs, [tensor], saved, origin))
@@ -159,18 +159,21 @@ def trace(
     *,
     parameters: Sequence[Tensor] = (),
     names: Sequence[str] = (),
+    known: Mapping[str, Tensor] | None = None,
     update: Callable[..., Sequence[Tensor]] | None = None,
     slots: Sequence[Sequence[Tensor]] = (),
 ) -> Program:
     """The program of ``function(*examples)``; with ``update`` of a training step too.
 
-    The result of ``function`` is a tensor or a tuple of them; for training the first is the loss, and
-    ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values.
+    ``known`` names constants. The result of ``function`` is a tensor or a tuple of them; for training the first is the
+    loss, and ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values.
 
     Raises ExportError where the result depends on an input in a way that the graph does not hold.
     """
     watched = TracedRun(Recorder(DEFINITIONS))
     inputs = [watched.leaf(Role.INPUT, each, f"input{at}").value for at, each in enumerate(examples)]
+    for name, each in (known or {}).items():
+        watched.introduce(each, watched.recorder.constant(each.data, name))
     states = [watched.leaf(Role.STATE, each, name).value for each, name in zip(parameters, names, strict=True)]
     with watched, enable_grad() if update is not None else no_grad():
         found = function(*examples)
@@ -204,14 +207,15 @@ def _train(
         with watched, no_grad():
             results = update(parameter, given, *own)
         targets = (watched.traced(parameter).value, *kept)
-        program.updates += [
-            (target, watched.traced(each).value) for target, each in zip(targets, results, strict=True)
-        ]
+        program.updates += [(target, watched.traced(each).value) for target, each in zip(targets, results, strict=True)]
 
 
 def replay(program: Program, inputs: Sequence[NDArray]) -> list[NDArray]:
     """The outputs of a program, computed by the array functions themselves."""
-    arrays: dict[int, NDArray] = {id(value): array for value, array in zip(program.inputs, inputs, strict=True)}
+    arrays: dict[int, NDArray] = {
+        id(value): array if array.is_contiguous else array.copy()
+        for value, array in zip(program.inputs, inputs, strict=True)
+    }
 
     def of(value: Value) -> NDArray:
         if id(value) in arrays:
@@ -220,10 +224,8 @@ def replay(program: Program, inputs: Sequence[NDArray]) -> list[NDArray]:
             return value.example
         base = of(value.base)
         size = value.dtype.itemsize
-        flat = base.reshape(-1)[value.offset :] if min(value.strides, default=0) >= 0 else None
-        if flat is None:
-            raise ExportError("replay: a view that runs backward")
-        found = nd.as_strided(flat, value.shape, tuple(step * size for step in value.strides))
+        steps = tuple(step * size for step in value.strides)
+        found = nd.as_strided(base.reshape(-1), value.shape, steps, offset=value.offset * size)
         arrays[id(value)] = found
         return found
 

@@ -87,8 +87,10 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     >>> ag.argsort(ag.Tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
-    options = {"axis": axis, "descending": descending, "stable": stable}
-    return without_gradient("argsort", constant(nd.argsort(x.data, **options)), (x,), options, "argsort() has no gradient")
+    options: dict[str, Any] = {"axis": axis, "descending": descending, "stable": stable}
+    return without_gradient(
+        "argsort", constant(nd.argsort(x.data, **options)), (x,), options, "argsort() has no gradient"
+    )
 
 
 def topk(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:

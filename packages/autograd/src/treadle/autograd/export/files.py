@@ -1,0 +1,84 @@
+"""``to_c``: the files of an exported program, written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from treadle.autograd._tensor import Tensor
+from treadle.autograd.errors import ExportError
+from treadle.autograd.export.c_kernels import Target
+from treadle.autograd.export.c_source import write_c
+from treadle.autograd.export.capture import capture
+from treadle.autograd.export.report import ExportReport
+from treadle.autograd.export.updates import Update
+
+__all__ = ["to_c", "write_whole"]
+
+
+def to_c(
+    function: Callable[..., Any],
+    example_input: Tensor | Sequence[Any],
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    train: Update | None = None,
+    parameters: Mapping[str, Tensor] | None = None,
+    target: Target | None = None,
+    verify: bool = True,
+) -> ExportReport:
+    """Write a callable over tensors as a self-contained C99 file and its header.
+
+    ``example_input`` is a tensor, or a tuple of them: their shapes and dtypes are the C function's, their values do not
+    matter. ``path`` ends in ``.c``; the header lies beside it. The function is named after the file unless ``name`` is
+    given: ``int model(const float *input0, float *output0)``. It uses no memory but one static block and nothing of the C
+    library but ``math.h`` and ``memcpy``; it is not reentrant.
+
+    With ``train`` (:class:`SGD`, :class:`Adam`, or a step of your own) the callable gives the loss, and a call of the C
+    function is one training step: ``parameters``, by default every leaf that requires grad, and what the step keeps are
+    arrays that the header names.
+
+    Raises ExportError where the callable cannot be exported, naming the node and the line; OSError for the files. Nothing
+    is left half-written.
+
+    >>> import tempfile, pathlib
+    >>> import treadle.autograd as ag
+    >>> from treadle.autograd.export import to_c
+    >>> w = ag.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = to_c(lambda x: ag.relu(x @ w), ag.Tensor([[1.0, 1.0]]), pathlib.Path(folder, "model.c"))
+    ...     "w" in pathlib.Path(folder, "model.c").read_text()
+    True
+    >>> report.multiply_accumulates, report.flash
+    (4, 16)
+    """
+    source = Path(path)
+    if source.suffix != ".c":
+        raise ExportError(f"to_c: {source}: the path of the C file must end in .c")
+    name = name or "".join(each if each.isalnum() else "_" for each in source.stem)
+    program = capture(function, example_input, train=train, parameters=parameters, verify=verify)
+    written = write_c(program, name, target)
+    header = source.with_name(f"{name}.h")
+    write_whole({source: written.source.encode(), header: written.header.encode()})
+    return ExportReport(
+        source, header, written.constant_bytes, written.arena_bytes + written.state_bytes, written.products,
+        written.steps,
+    )  # fmt: skip
+
+
+def write_whole(files: Mapping[Path, bytes]) -> None:
+    """Write files under temporary names beside their own, then rename them all."""
+    waiting: list[tuple[str, Path]] = []
+    try:
+        for path, content in files.items():
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            waiting.append((temporary, path))
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o644)
+        for temporary, path in waiting:
+            os.replace(temporary, path)
+    finally:
+        for temporary, _ in waiting:
+            Path(temporary).unlink(missing_ok=True)
