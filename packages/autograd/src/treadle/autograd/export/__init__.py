@@ -3,6 +3,7 @@
 from treadle.autograd.export.c_kernels import Target
 from treadle.autograd.export.c_source import CSource, write_c
 from treadle.autograd.export.capture import capture
+from treadle.autograd.export.compiled import CompiledFunction, compile
 from treadle.autograd.export.files import to_c
 from treadle.autograd.export.program import Program
 from treadle.autograd.export.report import ExportReport
@@ -13,11 +14,13 @@ __all__ = [
     "SGD",
     "Adam",
     "CSource",
+    "CompiledFunction",
     "ExportReport",
     "Program",
     "Target",
     "Update",
     "capture",
+    "compile",
     "to_c",
     "trace",
     "write_c",

@@ -1,0 +1,129 @@
+"""``compile``: the same C at home, built into a shared library and called without a copy."""
+
+import ctypes
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.errors import ExportError
+from treadle.autograd.export.c_kernels import Target
+from treadle.autograd.export.c_source import CSource, write_c
+from treadle.autograd.export.capture import capture
+from treadle.ndarray import DeviceError, DTypeError, IndexingError, NDArray, ShapeError
+
+__all__ = ["CompiledFunction", "build_library", "compile"]
+
+FLAGS = ("-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
+
+
+class CompiledFunction:
+    """A callable of arrays of the example's shapes and dtypes. It holds the GIL: the library has one block of memory."""
+
+    def __init__(self, written: CSource, library: ctypes.PyDLL) -> None:
+        self.written = written
+        self._library = library
+        self._call: Any = getattr(library, written.name)
+        count = len(written.program.inputs) + len(written.program.outputs)
+        self._call.argtypes = [ctypes.c_void_p] * count
+        self._specs = [(each.shape, each.dtype) for each in written.program.inputs]
+        self._results = [(each.shape, each.dtype) for each in written.program.outputs]
+        self._only = self._results[0] if len(self._results) == 1 else None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The results, as Tensors if the first input is one, else as NDArrays.
+
+        Raises ShapeError, DTypeError, DeviceError where an input differs from its example, IndexingError for an index
+        outside of its array.
+        """
+        if len(inputs) != len(self._specs):
+            raise ShapeError(f"{self.written.name}: {len(inputs)} inputs; it takes {len(self._specs)}")
+        pointers = []
+        held = []
+        for given, (shape, dtype) in zip(inputs, self._specs, strict=True):
+            array = given.data if type(given) is Tensor else given
+            if type(array) is not NDArray or array.shape != shape or array.dtype is not dtype or array.device != "cpu":
+                array = self._fitting(array, shape, dtype)
+            if not array.is_contiguous:
+                array = array.copy()
+                held.append(array)
+            pointers.append(array.data_pointer)
+        results = [nd.empty(shape, dtype=dtype, device="cpu") for shape, dtype in self._results]
+        if self._call(*pointers, *[each.data_pointer for each in results]):
+            raise IndexingError(f"{self.written.name}: an index lies outside of its array")
+        if type(inputs[0]) is Tensor:
+            results = [constant(each) for each in results]
+        return results[0] if self._only is not None else tuple(results)
+
+    def _fitting(self, given: Any, shape: tuple[int, ...], dtype: Any) -> NDArray:
+        """An input that is no array of the right kind yet."""
+        array = given if isinstance(given, NDArray) else nd.asarray(given)
+        if array.device != "cpu":
+            raise DeviceError(f"{self.written.name}: an input on {array.device}; it runs on cpu")
+        if array.shape != shape:
+            raise ShapeError(f"{self.written.name}: an input of shape {array.shape}; it was compiled for {shape}")
+        if array.dtype is not dtype:
+            raise DTypeError(f"{self.written.name}: an input of dtype {array.dtype}; it was compiled for {dtype}")
+        return array
+
+
+def compile(
+    function: Callable[..., Any],
+    example_input: Tensor | Sequence[Any],
+    *,
+    flags: Sequence[str] = FLAGS,
+    verify: bool = True,
+) -> CompiledFunction:
+    """Compile a callable over tensors with the machine's C compiler (``CC``, else ``cc`` or ``gcc``).
+
+    The result takes arrays or tensors of the examples' shapes and dtypes, reads them where they lie, and gives the same
+    values but for rounding; no gradients. Weights are copied: later changes of them are not seen.
+
+    Raises ExportError without a compiler and where the callable cannot be exported.
+
+    >>> import treadle.autograd as ag
+    >>> from treadle.autograd.export import compile
+    >>> w = ag.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> quick = compile(lambda x: ag.relu(x @ w), ag.Tensor([[0.0, 0.0]]))
+    >>> quick(ag.Tensor([[1.0, 1.0]])).tolist()
+    [[4.0, 6.0]]
+    """
+    program = capture(function, example_input, verify=verify)
+    written = write_c(program, "compiled", Target(tile=64))
+    return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, flags))))
+
+
+def _compiler() -> list[str]:
+    for each in (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang"):
+        words = shlex.split(each or "")
+        if words and shutil.which(words[0]):
+            return words
+    raise ExportError("compile: no C compiler was found; install gcc or clang, or name one in the variable CC")
+
+
+def build_library(written: CSource, flags: Sequence[str] = FLAGS) -> Path:
+    """Build the shared library of a program; kept for the life of the process's temporary folder."""
+    digest = hashlib.sha256((written.source + repr(flags)).encode()).hexdigest()[:16]
+    folder = Path(tempfile.mkdtemp(prefix=f"treadle-{digest}-"))
+    try:
+        source = folder / f"{written.name}.c"
+        source.write_text(written.source)
+        (folder / f"{written.name}.h").write_text(written.header)
+        library = folder / f"{written.name}.so"
+        command = [*_compiler(), *flags, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise ExportError(f"compile: {' '.join(command[:1])} failed:\n{done.stderr[-2000:]}")
+        kept = Path(tempfile.gettempdir()) / f"{folder.name}.so"
+        shutil.move(library, kept)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return kept
