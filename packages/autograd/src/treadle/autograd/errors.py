@@ -3,7 +3,8 @@
 from treadle.ndarray.errors import TreadleError
 
 __all__ = [
-    "ExportError", "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OpContractError", "SavedValueError",
+    "ExportError", "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OpContractError",
+    "SavedValueError",
 ]  # fmt: skip
 
 

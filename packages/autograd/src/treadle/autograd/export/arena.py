@@ -39,7 +39,10 @@ class Arena:
 
 
 def lay_out(kernels: Sequence[Kernel], outside: set[int], kept: set[int]) -> Arena:
-    """Place what the kernels compute; values in ``outside`` (by id) have memory of their own, those in ``kept`` live on."""
+    """Place what the kernels compute.
+
+    Values in ``outside`` (by id) have memory of their own; those in ``kept`` live on to the end.
+    """
     lives: dict[int, Life] = {}
     host: dict[int, Value] = {}
     for at, kernel in enumerate(kernels):

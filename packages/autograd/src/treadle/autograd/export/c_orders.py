@@ -42,27 +42,27 @@ def _argsort(call: Call, planned: Plan, target: Target) -> Kernel:
     outer = [at for at in range(len(names)) if at != axis]
     kind, length = C_TYPES[operand.dtype.name], operand.shape[axis]
     here = [*names]
-    with writer.loops([names[at] for at in outer], [operand.shape[at] for at in outer]):
-        with writer.block(f"for (int n = 0; n < {length}; ++n)"):
-            here[axis] = "n"
-            writer.line(f"const {kind} x = {writer.text(source, here)};")
-            writer.line("int m = n;")
-            with writer.block("while (m > 0)"):
-                here[axis] = "(m - 1)"
-                before = f"(int){element(own, here)}"
-                here[axis] = before
-                writer.line(f"const {kind} y = {writer.text(source, here)};")
-                test = "y < x" if descending else "y > x"
-                if operand.dtype.kind == "f":
-                    test = f"({test} || (y != y && x == x))"
-                writer.line(f"if (!({test})) break;")
-                here[axis] = "(m - 1)"
-                previous = element(own, here)
-                here[axis] = "m"
-                writer.line(f"{element(own, here)} = {previous};")
-                writer.line("--m;")
+    lines = writer.loops([names[at] for at in outer], [operand.shape[at] for at in outer])
+    with lines, writer.block(f"for (int n = 0; n < {length}; ++n)"):
+        here[axis] = "n"
+        writer.line(f"const {kind} x = {writer.text(source, here)};")
+        writer.line("int m = n;")
+        with writer.block("while (m > 0)"):
+            here[axis] = "(m - 1)"
+            before = f"(int){element(own, here)}"
+            here[axis] = before
+            writer.line(f"const {kind} y = {writer.text(source, here)};")
+            test = "y < x" if descending else "y > x"
+            if operand.dtype.kind == "f":
+                test = f"({test} || (y != y && x == x))"
+            writer.line(f"if (!({test})) break;")
+            here[axis] = "(m - 1)"
+            previous = element(own, here)
             here[axis] = "m"
-            writer.line(f"{element(own, here)} = n;")
+            writer.line(f"{element(own, here)} = {previous};")
+            writer.line("--m;")
+        here[axis] = "m"
+        writer.line(f"{element(own, here)} = n;")
     return finished(call, writer, reads(source))
 
 

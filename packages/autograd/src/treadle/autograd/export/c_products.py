@@ -1,7 +1,7 @@
 """Products of two arrays summed over some axes: matmul, einsum, convolution.
 
 All are one nest: loops over the result's axes, in them over the summed ones. Along one axis of the result, which one
-operand lacks and the other has dense, ``Target.tile`` sums run side by side, so that a compiler turns the innermost loop
+operand lacks and the other has dense, ``Target.tile`` sums run side by side, so that a compiler turns the inner loop
 into vector instructions without being allowed to reorder a sum. A constant operand is laid out for that beforehand.
 Long sums are cut into blocks that are summed on their own, which keeps the rounding error of float32 small.
 """
@@ -29,8 +29,8 @@ _BLOCK = 64
 class Guard:
     """A position that a factor is read at: (first * a + second * b + c) / divisor, where that is whole and in range.
 
-    ``first`` is an axis of the result and ``second`` a summed one; other terms are left out of the sum. A factor's strides
-    have one for each position, behind those of the axes.
+    ``first`` is an axis of the result and ``second`` a summed one; other terms are left out. A factor's strides have
+    one for each position, behind those of the axes.
     """
 
     first: int
@@ -218,8 +218,8 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
     for each in [written, *accesses(stored)]:
         each.strides = each.strides + (0,) * (len(product.summed) + len(product.guards))
     count = product.count
-    axis = _vector_axis(product)
-    nest = _Nest(product, stored, written, axis, target, heavy.results[0].dtype.name)
+    vector = _vector_axis(product)
+    nest = _Nest(product, stored, written, vector, target, heavy.results[0].dtype.name)
     nest.write()
     read = [*reads(stored), *(each.value for each in nest.factors if isinstance(each, Access))]
     return finished(root, nest.writer, read, products=count)
@@ -344,9 +344,8 @@ class _Nest:
                         writer.line(f"{self.kind} part{lanes} = {zero};")
                         stop = f"{block} + {_BLOCK} < {end} ? {block} + {_BLOCK} : {end}"
                         writer.line(f"const int stop = {stop};")
-                        with writer.block(
-                            f"for (int {self.names[inner]} = {block}; {self.names[inner]} < stop; ++{self.names[inner]})"
-                        ):
+                        name_in = self.names[inner]
+                        with writer.block(f"for (int {name_in} = {block}; {name_in} < stop; ++{name_in})"):
                             self._term("part", width, name)
                         self._add(width, name)
                 else:
@@ -356,7 +355,7 @@ class _Nest:
         self._store(width, name)
 
     def _flush_level(self) -> tuple[list[int], bool] | None:
-        """Which summed axes lie outside of a block of a long sum, and whether the innermost one is cut; None if short."""
+        """The summed axes outside of a block of a long sum, and whether the innermost one is cut; None if short."""
         summed = list(range(self.cut, len(self.space)))
         if self.integer or math.prod(self.space[at] for at in summed) <= 2 * _BLOCK:
             return None

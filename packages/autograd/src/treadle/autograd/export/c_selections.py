@@ -57,8 +57,8 @@ class Selection:
 
 
 def select(value: Value, index: Any, call: Call) -> Selection:
-    """The selection of ``value[index]``, after NumPy's rules: index arrays broadcast together, and their axes stand where
-    the first of them stood if they are neighbours, else in front."""
+    """The selection of ``value[index]``, after NumPy's rules: index arrays broadcast together, and their axes stand
+    where the first of them stood if they are neighbours, else in front."""
     items = list(index) if isinstance(index, tuple) else [index]
     items = [each.item() if isinstance(each, NDArray) and each.ndim == 0 else each for each in items]
     taken = sum(each is not None and each is not Ellipsis for each in items)

@@ -25,8 +25,8 @@ _REDUCTIONS = {name for name, row in OPS.items() if row.family in (Family.REDUCE
 class CSource:
     """The text of the file and of its header, and what they cost.
 
-    ``constant_bytes`` go to flash, ``arena_bytes`` and ``state_bytes`` to RAM; ``products`` are the multiply-accumulates
-    of a run.
+    ``constant_bytes`` go to flash, ``arena_bytes`` and ``state_bytes`` to RAM; ``products`` are the
+    multiply-accumulates of a run.
     """
 
     name: str

@@ -28,9 +28,9 @@ def capture(
 ) -> Program:
     """The program of ``function`` on inputs of the examples' shapes and dtypes.
 
-    ``examples`` is a tensor, or a tuple or list of them for several inputs. With ``train`` the first result is the loss,
-    and the program holds its gradients and the update of ``parameters``: all leaves that require grad unless given by
-    name. ``verify`` compares the program with the callable on other inputs than the examples.
+    ``examples`` is a tensor, or a tuple or list of them for several inputs. With ``train`` the first result is
+    the loss, and the program holds its gradients and the update of ``parameters``: all leaves that require grad unless
+    given by name. ``verify`` compares the program with the callable on other inputs than the examples.
 
     Raises ExportError where the callable cannot be exported, naming the node and its line.
     """
@@ -81,8 +81,8 @@ def _parameters(function: Callable[..., Any], inputs: Sequence[Tensor]) -> dict[
 
 
 def _verify(function: Callable[..., Any], inputs: Sequence[Tensor], program: Program) -> None:
-    """Compare program and callable on the examples' elements in reverse, and of other sign, so that what was computed outside of the graph,
-    or decided by the examples' values, does not go unseen."""
+    """Compare program and callable on the examples' elements in reverse, and of other sign, so that what was computed
+    outside of the graph, or decided by the examples' values, does not go unseen."""
     turned = [nd.flip(each.data.reshape(-1), axis=0).copy().reshape(each.shape) for each in inputs]
     _compare(function, [Tensor(each) for each in turned], program)
     if any(each.dtype.kind == "f" for each in turned):
@@ -102,6 +102,6 @@ def _compare(function: Callable[..., Any], others: Sequence[Tensor], program: Pr
             close = bool(nd.all(one == other.data))
         if not close:
             raise ExportError(
-                f"export: result {at} of the callable depends on the inputs in a way that its graph does not hold, such "
-                "as a random draw, NumPy on .numpy(), or a branch on a value; compute it with tensor functions"
+                f"export: result {at} of the callable depends on the inputs in a way that its graph does not hold, "
+                "such as a random draw, NumPy on .numpy(), or a branch on a value; compute it with tensor functions"
             )

@@ -26,7 +26,7 @@ FLAGS = ("-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-m
 
 
 class CompiledFunction:
-    """A callable of arrays of the example's shapes and dtypes. It holds the GIL: the library has one block of memory."""
+    """A callable of arrays of the example's shapes and dtypes. It holds the GIL, as the library has one arena."""
 
     def __init__(self, written: CSource, library: ctypes.PyDLL) -> None:
         self.written = written
@@ -36,7 +36,7 @@ class CompiledFunction:
         self._call.argtypes = [ctypes.c_void_p] * count
         self._specs = [(each.shape, each.dtype) for each in written.program.inputs]
         self._results = [(each.shape, each.dtype) for each in written.program.outputs]
-        self._only = self._results[0] if len(self._results) == 1 else None
+        self._single = len(self._results) == 1
 
     def __call__(self, *inputs: Any) -> Any:
         """The results, as Tensors if the first input is one, else as NDArrays.
@@ -60,8 +60,9 @@ class CompiledFunction:
         if self._call(*pointers, *[each.data_pointer for each in results]):
             raise IndexingError(f"{self.written.name}: an index lies outside of its array")
         if type(inputs[0]) is Tensor:
-            results = [constant(each) for each in results]
-        return results[0] if self._only is not None else tuple(results)
+            tensors = [constant(each) for each in results]
+            return tensors[0] if self._single else tuple(tensors)
+        return results[0] if self._single else tuple(results)
 
     def _fitting(self, given: Any, shape: tuple[int, ...], dtype: Any) -> NDArray:
         """An input that is no array of the right kind yet."""

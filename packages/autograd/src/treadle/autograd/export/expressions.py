@@ -125,10 +125,11 @@ def _fused_into(call: Call, consumer: Call, found: Plan) -> Call | None:
         if consumer.function in _REDUCTIONS and consumer.arguments[0] is result and consumer is root:
             return root
         return None
-    if call.function in _HEAVY and is_elementwise(consumer) and is_elementwise(root):
-        if id(root) not in found.heavy and result.shape == consumer.results[0].shape == root.results[0].shape:
-            found.heavy[id(root)] = call
-            return root
+    shapes = {each.results[0].shape for each in (call, consumer, root)}
+    simple = is_elementwise(consumer) and is_elementwise(root) and len(shapes) == 1
+    if call.function in _HEAVY and simple and id(root) not in found.heavy:
+        found.heavy[id(root)] = call
+        return root
     return None
 
 

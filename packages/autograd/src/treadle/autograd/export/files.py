@@ -31,16 +31,16 @@ def to_c(
     """Write a callable over tensors as a self-contained C99 file and its header.
 
     ``example_input`` is a tensor, or a tuple of them: their shapes and dtypes are the C function's, their values do not
-    matter. ``path`` ends in ``.c``; the header lies beside it. The function is named after the file unless ``name`` is
-    given: ``int model(const float *input0, float *output0)``. It uses no memory but one static block and nothing of the C
-    library but ``math.h`` and ``memcpy``; it is not reentrant.
+    matter. ``path`` ends in ``.c``; the header lies beside it. The function has the file's name unless ``name`` says
+    otherwise: ``int model(const float *input0, float *output0)``. It uses no memory but one static block, and nothing of the
+    C library but ``math.h`` and ``memcpy``; it is not reentrant.
 
     With ``train`` (:class:`SGD`, :class:`Adam`, or a step of your own) the callable gives the loss, and a call of the C
     function is one training step: ``parameters``, by default every leaf that requires grad, and what the step keeps are
     arrays that the header names.
 
-    Raises ExportError where the callable cannot be exported, naming the node and the line; OSError for the files. Nothing
-    is left half-written.
+    Raises ExportError where the callable cannot be exported, naming the node and the line; OSError for the files.
+    Nothing is left half-written.
 
     >>> import tempfile, pathlib
     >>> import treadle.autograd as ag

@@ -95,6 +95,7 @@ class TracedRun(Watcher):
         if isinstance(op, TupleOp):
             self._made_item(tensor, op, inputs, origin)
             return
+        given: Any
         given, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
         result: Any = self.recorder.constant(given) if isinstance(given, NDArray) else given
         self._check(op, result, tensor)
