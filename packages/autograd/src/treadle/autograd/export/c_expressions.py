@@ -8,6 +8,7 @@ in the array, by way of the unsigned type.
 import math
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.ndarray import DType
 
@@ -198,7 +199,7 @@ def _saturating(called: str, source: DType, target: DType) -> str:
 def literal(value: Any, dtype: DType) -> str:
     """A constant of ``dtype`` in C, exact."""
     if dtype.kind == "f":
-        number = float(value)
+        number = nd.asarray(float(value), dtype=dtype).item()  # rounded once, to the type that it is read as
         if math.isnan(number):
             return "NAN" if dtype.name == "float32" else "(double)NAN"
         if math.isinf(number):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.autograd.errors import ExportError
-from treadle.autograd.export import c_orders, c_selections
+from treadle.autograd.export import c_integers, c_orders, c_selections
 from treadle.autograd.export.c_kernels import Kernel, Target, finished, mapped_kernel
 from treadle.autograd.export.c_text import Writer, element, merge, reads
 from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, access, accesses
@@ -90,5 +90,6 @@ def pad_pairs(widths: Any, count: int) -> list[tuple[int, int]]:
 
 
 _KERNELS: dict[str, Emit] = {
-    "reshape": _copied, "copy": _copied, "concat": _concat, "pad": _pad, **c_selections.KERNELS, **c_orders.KERNELS,
+    "reshape": _copied, "copy": _copied, "concat": _concat, "pad": _pad, **c_integers.KERNELS,
+    **c_selections.KERNELS, **c_orders.KERNELS,
 }  # fmt: skip

@@ -9,10 +9,11 @@ from treadle.autograd.export import c_moves
 from treadle.autograd.export.arena import Arena, lay_out
 from treadle.autograd.export.c_expressions import C_TYPES, literal
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
-from treadle.autograd.export.c_products import PRODUCTS, product_kernel
+from treadle.autograd.export.c_products import product_kernel
 from treadle.autograd.export.c_selections import FAULT
 from treadle.autograd.export.c_text import name_of
 from treadle.autograd.export.expressions import Plan, is_elementwise, plan
+from treadle.autograd.export.products import PRODUCTS
 from treadle.autograd.export.program import Call, Program, Role, Value
 from treadle.ndarray.opset import OPS, Family
 
@@ -60,6 +61,7 @@ def write_c(program: Program, name: str = "model", target: Target | None = None,
     for at, state in enumerate(program.states):  # seen by the caller, who reads and stores what was learned
         cleaned = "".join(each if each.isalnum() else "_" for each in state.name) or str(at)
         state.name = f"{name}_{cleaned}"
+    _number(program)
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]
     finals = _copies(program, len(kernels))
@@ -68,6 +70,20 @@ def write_c(program: Program, name: str = "model", target: Target | None = None,
     arena = lay_out(kernels, outside, kept)
     writer = _File(program, name, kernels, arena, outside)
     return writer.source()
+
+
+def _number(program: Program) -> None:
+    """Number the values in the order in which the program meets them, constants among them."""
+    met: dict[int, Value] = {id(each): each for each in program.inputs}
+    for call in program.calls:
+        for value in (*call.operands, *call.results):
+            met.setdefault(id(value.base), value.base)
+            met.setdefault(id(value), value)
+    for value in (*program.outputs, *(new for _, new in program.updates)):
+        met.setdefault(id(value.base), value.base)
+        met.setdefault(id(value), value)
+    for number, value in enumerate(met.values(), 1):
+        value.number = number
 
 
 def _direct(value: Value, program: Program) -> bool:
@@ -235,7 +251,8 @@ class _File:
         """Lines that copy an output that no kernel writes where it belongs."""
         from treadle.autograd.export.c_text import Writer, index_text, merge
         from treadle.autograd.export.expressions import Access
-        from treadle.autograd.export.program import dense_strides
+        from treadle.autograd.export.products import PRODUCTS
+from treadle.autograd.export.program import dense_strides
 
         source, target = Access(value.base, value.offset, value.strides), Access(value, 0, dense_strides(value.shape))
         lengths, _ = merge(value.shape, [source, target])

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_kernels import Target
 from treadle.autograd.export.c_source import write_c
 from treadle.autograd.export.capture import capture
+from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.report import ExportReport
 from treadle.autograd.export.updates import Update
 
@@ -24,6 +25,7 @@ def to_c(
     *,
     name: str | None = None,
     train: Update | None = None,
+    quantize: Iterable[Any] | None = None,
     parameters: Mapping[str, Tensor] | None = None,
     target: Target | None = None,
     verify: bool = True,
@@ -32,12 +34,15 @@ def to_c(
 
     ``example_input`` is a tensor, or a tuple of them: their shapes and dtypes are the C function's, their values do not
     matter. ``path`` ends in ``.c``; the header lies beside it. The function has the file's name unless ``name`` says
-    otherwise: ``int model(const float *input0, float *output0)``. It uses no memory but one static block, and nothing of the
-    C library but ``math.h`` and ``memcpy``; it is not reentrant.
+    otherwise: ``int model(const float *input0, float *output0)``. It uses no memory but one static block, and nothing
+    of the C library but ``math.h`` and ``memcpy``; it is not reentrant.
 
     With ``train`` (:class:`SGD`, :class:`Adam`, or a step of your own) the callable gives the loss, and a call of the C
     function is one training step: ``parameters``, by default every leaf that requires grad, and what the step keeps are
     arrays that the header names.
+
+    With ``quantize``, inputs like the example for calibration, weights and values on the way are int8 and the
+    arithmetic is that of integers; see :mod:`treadle.autograd.export.quantizing`. Inputs and results stay float32.
 
     Raises ExportError where the callable cannot be exported, naming the node and the line; OSError for the files.
     Nothing is left half-written.
@@ -58,12 +63,15 @@ def to_c(
         raise ExportError(f"to_c: {source}: the path of the C file must end in .c")
     name = name or "".join(each if each.isalnum() else "_" for each in source.stem)
     program = capture(function, example_input, train=train, parameters=parameters, verify=verify)
+    losses = None
+    if quantize is not None:
+        program, losses = quantized(program, quantize)
     written = write_c(program, name, target)
     header = source.with_name(f"{name}.h")
     write_whole({source: written.source.encode(), header: written.header.encode()})
     return ExportReport(
         source, header, written.constant_bytes, written.arena_bytes + written.state_bytes, written.products,
-        written.steps,
+        written.steps, losses,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.errors import ExportError
+from treadle.autograd.export.integers import INTEGER_FUNCTIONS
 from treadle.autograd.export.program import Call, Origin, Role, Value, dense_strides
 from treadle.ndarray import DType, NDArray
 
@@ -292,6 +293,8 @@ def run(function: str, arguments: Any, options: dict[str, Any], of: Callable[[Va
         written = arrays[0].copy()
         written[arrays[1]] = arrays[2]
         return written
+    if function in INTEGER_FUNCTIONS:
+        return INTEGER_FUNCTIONS[function](*arrays, **named)
     found: Any = nd
     for part in function.split("."):
         found = getattr(found, part)

@@ -20,7 +20,7 @@ from treadle.autograd.export.recorder import Recorder, Traced, run
 from treadle.autograd.mode import enable_grad, no_grad
 from treadle.ndarray import NDArray
 
-__all__ = ["TracedRun", "trace"]
+__all__ = ["Replay", "TracedRun", "replay", "trace"]
 
 
 @dataclass(slots=True)
@@ -213,27 +213,37 @@ def _train(
 
 def replay(program: Program, inputs: Sequence[NDArray]) -> list[NDArray]:
     """The outputs of a program, computed by the array functions themselves."""
-    arrays: dict[int, NDArray] = {
-        id(value): array if array.is_contiguous else array.copy()
-        for value, array in zip(program.inputs, inputs, strict=True)
-    }
+    return Replay(program, inputs).outputs()
 
-    def of(value: Value) -> NDArray:
-        if id(value) in arrays:
-            return arrays[id(value)]
+
+class Replay:
+    """A run of a program by the array functions, whose every value can be looked at."""
+
+    def __init__(self, program: Program, inputs: Sequence[NDArray]) -> None:
+        self.program = program
+        self._arrays: dict[int, NDArray] = {
+            id(value): array if array.is_contiguous else array.copy()
+            for value, array in zip(program.inputs, inputs, strict=True)
+        }
+        for call in program.calls:
+            result = run(call.function, call.arguments, call.options, self.array)
+            parts = result if isinstance(result, tuple | list) else (result,)
+            for value, part in zip(call.results, parts, strict=True):
+                if not value.is_view:
+                    self._arrays[id(value)] = part if part.is_contiguous else part.copy()
+
+    def array(self, value: Value) -> NDArray:
+        """The array that a value stands for in this run."""
+        found = self._arrays.get(id(value))
+        if found is not None:
+            return found
         if not value.is_view or value.base.role is Role.CONSTANT:
             return value.example
-        base = of(value.base)
         size = value.dtype.itemsize
         steps = tuple(step * size for step in value.strides)
-        found = nd.as_strided(base.reshape(-1), value.shape, steps, offset=value.offset * size)
-        arrays[id(value)] = found
-        return found
+        flat = self.array(value.base).reshape(-1)
+        return self._arrays.setdefault(id(value), nd.as_strided(flat, value.shape, steps, offset=value.offset * size))
 
-    for call in program.calls:
-        result = run(call.function, call.arguments, call.options, of)
-        parts = result if isinstance(result, tuple | list) else (result,)
-        for value, part in zip(call.results, parts, strict=True):
-            if not value.is_view:
-                arrays[id(value)] = part if part.is_contiguous else part.copy()
-    return [of(each) for each in program.outputs]
+    def outputs(self) -> list[NDArray]:
+        """The arrays of the program's outputs."""
+        return [self.array(each) for each in self.program.outputs]

@@ -1,0 +1,371 @@
+"""Post-training quantisation: a float program as one of int8 values, from what calibration data say of their ranges.
+
+Weights are symmetric, with a scale for each output channel; values on the way have one scale and a zero point. Products
+with constant weights, with the bias and the clamp behind them, sums and products of two values, functions of one value
+(by a table), pooling and views are integers; everything else computes in float32 between a dequantize and a quantize.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd._tensor import Tensor
+from treadle.autograd.errors import ExportError
+from treadle.autograd.export.expressions import is_elementwise, users_of
+from treadle.autograd.export.integers import LEAST, MOST, factor
+from treadle.autograd.export.program import Call, Origin, Program, Role, Value, values_in
+from treadle.autograd.export.recorder import run
+from treadle.autograd.export.tracing import Replay
+from treadle.ndarray import NDArray
+
+__all__ = ["QuantizationReport", "quantized"]
+
+_MOVES = ("reshape", "copy", "get_item", "max_pool")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The real numbers that an int8 value stands for: scale * (q - zero)."""
+
+    scale: float
+    zero: int
+
+    @classmethod
+    def of(cls, low: float, high: float) -> "Scale":
+        """For numbers from low to high; 0 is exact."""
+        low, high = min(low, 0.0), max(high, 0.0)
+        scale = (high - low) / (MOST - LEAST) or 1.0
+        scale = nd.asarray(scale, dtype="float32").item()
+        return cls(scale, max(LEAST, min(MOST, round(LEAST - low / scale))))
+
+    def code(self, number: float) -> int:
+        """The int8 value of a number."""
+        return max(LEAST, min(MOST, round(number / self.scale) + self.zero))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerError:
+    """How far a quantised value is from its float original over the calibration data."""
+
+    label: str
+    shape: tuple[int, ...]
+    scale: float
+    zero: int
+    largest: float
+    decibels: float  # signal to quantisation noise
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationReport:
+    """A row for each quantised value, in program order."""
+
+    layers: tuple[LayerError, ...]
+
+    def __str__(self) -> str:
+        head = f"{'layer':32}  {'shape':16}  {'scale':>10}  {'zero':>5}  {'largest error':>13}  {'SQNR dB':>8}"
+        rows = [
+            f"{each.label[:32]:32}  {each.shape!s:16}  {each.scale:10.3g}  {each.zero:5}  {each.largest:13.3g}  "
+            f"{each.decibels:8.1f}"
+            for each in self.layers
+        ]
+        return "\n".join([head, *rows])
+
+
+def quantized(program: Program, calibration: Iterable[Any]) -> tuple[Program, QuantizationReport]:
+    """The int8 program, and how far it is from the float one.
+
+    ``calibration`` gives inputs like the example, a tensor or a tuple of them each; some dozens that are typical are
+    enough. Raises ExportError without any, for a training program, or where a value is not finite.
+    """
+    if program.updates:
+        raise ExportError("quantize: a training step cannot be quantised; export the callable for inference")
+    data = [_arrays(each) for each in calibration]
+    if not data:
+        raise ExportError("quantize: calibration data are needed: inputs like the example")
+    runs = [Replay(program, each) for each in data]
+    build = _Build(program, runs)
+    result = build.program()
+    return result, QuantizationReport(tuple(_errors(build, result, runs, data)))
+
+
+def _arrays(item: Any) -> list[NDArray]:
+    given = item if isinstance(item, tuple | list) else [item]
+    return [each.data if isinstance(each, Tensor) else nd.asarray(each) for each in given]
+
+
+class _Build:
+    """Goes through the float program and writes the int8 one."""
+
+    def __init__(self, source: Program, runs: Sequence[Replay]) -> None:
+        self.source = source
+        self.runs = runs
+        self.calls: list[Call] = []
+        self.codes: dict[int, tuple[Value, Scale]] = {}  # by id of a float value: the int8 one
+        self.floats: dict[int, Value] = {}  # by id of a float value: where the new program has it in float
+        self.origin = Origin("")
+        self._users = users_of(source)
+        self._count = 1_000_000
+        self._done: set[int] = set()
+
+    def program(self) -> Program:
+        """The whole of it, without what nothing uses."""
+        self.floats.update({id(each): each for each in self.source.inputs})
+        for call in self.source.calls:
+            if id(call) not in self._done:
+                self.origin = call.origin
+                self._convert(call)
+        outputs = [self.in_float(each) for each in self.source.outputs]
+        return Program(self.source.inputs, outputs, self.calls).without_dead_calls()
+
+    # --- values ---------------------------------------------------------------------------------------------------
+    def range_of(self, value: Value) -> Scale:
+        """The scale for what the value was in the calibration runs."""
+        low = min(nd.min(each.array(value)).item() for each in self.runs)
+        high = max(nd.max(each.array(value)).item() for each in self.runs)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ExportError(f"quantize: {self.origin.label}: a calibration input makes a value that is not finite")
+        return Scale.of(low, high)
+
+    def emit(self, function: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Value:
+        """A new call; its first result."""
+        result = run(function, arguments, options)
+        parts = result if isinstance(result, tuple) else (result,)
+        call = Call(function, arguments, options, [], self.origin)
+        for array in parts:
+            self._count += 1
+            value = Value(self._count, Role.COMPUTED, array if array.is_contiguous else array.copy())
+            value.call = call
+            call.results.append(value)
+        self.calls.append(call)
+        return call.results[0]
+
+    def constant(self, array: NDArray, name: str) -> Value:
+        """A new constant."""
+        self._count += 1
+        return Value(self._count, Role.CONSTANT, array, name)
+
+    def in_float(self, value: Value) -> Value:
+        """The float form of a value, dequantised if need be."""
+        if value.role is Role.CONSTANT or (value.is_view and value.base.role is Role.CONSTANT):
+            return value
+        found = self.floats.get(id(value))
+        if found is None and value.dtype.kind != "f":
+            return value
+        if found is None:
+            code = self.in_code(value, make=False)
+            if code is not None:
+                self.floats[id(value)] = self.emit(
+                    "int8.dequantize", (code[0],), {"scale": code[1].scale, "zero": code[1].zero}
+                )
+            else:
+                self.floats[id(value)] = self._view(value, self.in_float(value.base))
+        return self.floats[id(value)]
+
+    def in_code(self, value: Value, make: bool = True) -> tuple[Value, Scale] | None:
+        """The int8 form of a value; made from the float form, or None, if there is none yet."""
+        if id(value) in self.codes:
+            return self.codes[id(value)]
+        if value.is_view and id(value.base) in self.codes:
+            base, scale = self.codes[id(value.base)]
+            self.codes[id(value)] = self._view(value, base), scale
+        elif make:
+            scale = self.range_of(value)
+            code = self.emit("int8.quantize", (self.in_float(value),), {"scale": scale.scale, "zero": scale.zero})
+            self.codes[id(value)] = code, scale
+        else:
+            return None
+        return self.codes[id(value)]
+
+    def _view(self, like: Value, base: Value) -> Value:
+        """The view of a new base that another value is of its own."""
+        if base is like.base:
+            return like
+        size = base.dtype.itemsize
+        steps = tuple(step * size for step in like.strides)
+        array = nd.as_strided(base.example.reshape(-1), like.shape, steps, offset=like.offset * size)
+        self._count += 1
+        value = Value(self._count, Role.COMPUTED, array)
+        value.views(base, like.offset, like.strides)
+        return value
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+    def _convert(self, call: Call) -> None:
+        if self._product(call) or self._moved(call) or self._function(call) or self._pair(call):
+            return
+        arguments = self._in_float(call.arguments)
+        options = {name: self._in_float(each) for name, each in call.options.items()}
+        self.emit(call.function, arguments, options)
+        for old, new in zip(call.results, self.calls[-1].results, strict=True):
+            self.floats[id(old)] = new
+
+    def _in_float(self, item: Any) -> Any:
+        if isinstance(item, Value):
+            return self.in_float(item)
+        if type(item) in (tuple, list):
+            return type(item)(self._in_float(each) for each in item)
+        return item
+
+    def _product(self, call: Call) -> bool:
+        """A product with a constant weight, its bias, and a clamp."""
+        if call.function not in ("conv", "matmul"):
+            return False
+        x, weight = call.arguments
+        plain = weight.role is Role.CONSTANT and weight.dtype.name == "float32"
+        if not plain or x.role is Role.CONSTANT or (call.function == "matmul" and len(weight.shape) != 2):
+            return False
+        axis = 0 if call.function == "conv" else 1
+        terms = weight.size // max(1, weight.shape[axis])
+        if terms * 255 * 127 >= 2**31:
+            raise ExportError(f"quantize: {call.origin.label}: sums of {terms} products exceed int32")
+        last, bias, bounds = self._behind(call, 1 if call.function == "conv" else len(call.results[0].shape) - 1)
+        code = self.in_code(x)
+        assert code is not None
+        values, scale = code
+        target = self.range_of(last)
+        integer, scales = _weights(weight.example, axis)
+        pairs = [factor(scale.scale * each / target.scale) for each in scales]
+        shift = bias if isinstance(bias, NDArray) else nd.zeros(len(scales), dtype="float64") + bias
+        codes = [round(b / (scale.scale * s)) for b, s in zip(shift.tolist(), scales, strict=True)]
+        arrays = [codes, [each[0] for each in pairs], [each[1] for each in pairs]]
+        constants = [
+            self.constant(nd.asarray([max(-(2**31), min(2**31 - 1, each)) for each in array], dtype="int32"), name)
+            for array, name in zip(arrays, ("bias", "multiplier", "shift"), strict=True)
+        ]
+        low = target.code(bounds[0]) if bounds[0] is not None else LEAST
+        high = target.code(bounds[1]) if bounds[1] is not None else MOST
+        options = {
+            "of": call.function, "zero": scale.zero, "out_zero": target.zero, "low": low, "high": high, **call.options
+        }  # fmt: skip
+        named = self.constant(integer, weight.name)
+        self.codes[id(last)] = self.emit("int8.product", (values, named, *constants), options), target
+        return True
+
+    def _behind(self, call: Call, axis: int) -> tuple[Value, Any, tuple[float | None, float | None]]:
+        """What is done together with a product: the last value, the bias, and the bounds of a clamp."""
+        value, bias = call.results[0], 0.0
+        bounds: tuple[float | None, float | None] = (None, None)
+        while True:
+            following = self._users.get(id(value), [])
+            if len(following) != 1 or not following[0].results or following[0].results[0].shape != value.shape:
+                return value, bias, bounds
+            step = following[0]
+            others = [each for each in step.arguments if each is not value]
+            if step.function == "add" and bounds == (None, None) and len(others) == 1:
+                along = _along(others[0], axis, len(value.shape))
+                if along is None:
+                    return value, bias, bounds
+                bias = bias + along
+            elif step.function == "relu":
+                bounds = (0.0, bounds[1])
+            elif step.function in ("minimum", "maximum") and others and isinstance(others[0], int | float):
+                one = float(others[0])
+                bounds = (bounds[0], one) if step.function == "minimum" else (one, bounds[1])
+            else:
+                return value, bias, bounds
+            self._done.add(id(step))
+            value = step.results[0]
+
+    def _moved(self, call: Call) -> bool:
+        """Elements that only move, or the largest of a window."""
+        if call.function not in _MOVES:
+            return False
+        code = self.in_code(call.arguments[0], make=False)
+        if code is None:
+            return False
+        self.emit(call.function, (code[0], *call.arguments[1:]), call.options)
+        for old, new in zip(call.results, self.calls[-1].results, strict=True):
+            if old.dtype.kind == "f":
+                self.codes[id(old)] = new, code[1]
+            else:
+                self.floats[id(old)] = new
+        return True
+
+    def _function(self, call: Call) -> bool:
+        """A function of one quantised value, as a table."""
+        operands = call.operands
+        if not is_elementwise(call) or len(operands) != 1 or call.results[0].dtype.kind != "f":
+            return False
+        operand = operands[0]
+        code = self.in_code(operand, make=False)
+        if code is None or operand.shape != call.results[0].shape:
+            return False
+        values, scale = code
+        target = self.range_of(call.results[0])
+        every = nd.asarray([scale.scale * (q - scale.zero) for q in range(LEAST, MOST + 1)], dtype="float32")
+        results = run(call.function, call.arguments, call.options, lambda value: every)
+        table = [target.code(each) if math.isfinite(each) else LEAST for each in results.tolist()]
+        named = self.constant(nd.asarray(table, dtype="int8"), call.function)
+        self.codes[id(call.results[0])] = self.emit("int8.lookup", (values, named), {}), target
+        return True
+
+    def _pair(self, call: Call) -> bool:
+        """A sum or product, element by element, of two quantised values."""
+        if call.function not in ("add", "subtract", "multiply") or len(call.operands) != 2:
+            return False
+        codes = [self.in_code(each, make=False) for each in call.operands]
+        if codes[0] is None or codes[1] is None or len(call.arguments) != 2:
+            return False
+        (a, one), (b, other) = codes[0], codes[1]
+        target = self.range_of(call.results[0])
+        zeros = (one.zero, other.zero)
+        if call.function == "multiply":
+            multiplier, shift = factor(one.scale * other.scale / target.scale)
+            options: dict[str, Any] = {"zeros": zeros, "multiplier": multiplier, "shift": shift}
+        else:
+            factors = (one.scale / target.scale, other.scale / target.scale)
+            _, shift = factor(max(factors), bits=21)
+            shift = min(shift, 30)
+            sign = -1 if call.function == "subtract" else 1
+            multipliers = (round(factors[0] * 2**shift), sign * round(factors[1] * 2**shift))
+            options = {"zeros": zeros, "multipliers": multipliers, "shift": shift}
+        name = "int8.multiply" if call.function == "multiply" else "int8.add"
+        self.codes[id(call.results[0])] = self.emit(name, (a, b), {**options, "out_zero": target.zero}), target
+        return True
+
+
+def _along(item: Any, axis: int, ndim: int) -> Any:
+    """A bias along one axis as float64, or a number; None for anything else."""
+    if isinstance(item, int | float):
+        return float(item)
+    if not isinstance(item, Value) or item.base.role is not Role.CONSTANT or item.dtype.kind != "f":
+        return None
+    shape = (1,) * (ndim - len(item.shape)) + item.shape
+    if any(length != 1 for at, length in enumerate(shape) if at != axis):
+        return None
+    return item.example.reshape(-1).astype("float64")
+
+
+def _weights(weight: NDArray, axis: int) -> tuple[NDArray, list[float]]:
+    """int8 weights and the scale of each output channel."""
+    others = tuple(each for each in range(weight.ndim) if each != axis)
+    largest = nd.max(nd.abs(weight), axis=others)
+    scales = [each / MOST or 1.0 for each in largest.astype("float64").tolist()]
+    shape = tuple(-1 if each == axis else 1 for each in range(weight.ndim))
+    spread = nd.asarray(scales, dtype="float64").reshape(shape)
+    return nd.round(weight.astype("float64") / spread).astype("int8"), scales
+
+
+def _errors(
+    build: _Build, result: Program, runs: Sequence[Replay], data: Sequence[list[NDArray]]
+) -> Iterable[LayerError]:
+    """A row for each quantised value that the float program has too."""
+    kept = {id(each) for call in result.calls for each in (*call.results, *values_in(call.arguments))}
+    quick = [Replay(result, each) for each in data]
+    floats = {id(each): each for call in build.source.calls for each in call.results}
+    floats.update({id(each): each for each in build.source.inputs})
+    for number, (code, scale) in build.codes.items():
+        original = floats.get(number)
+        if original is None or id(code) not in kept or code.is_view:
+            continue
+        largest = signal = noise = 0.0
+        for exact, rough in zip(runs, quick, strict=True):
+            wanted = exact.array(original).astype("float64")
+            off = (rough.array(code).astype("float64") - scale.zero) * scale.scale - wanted
+            largest = max(largest, nd.max(nd.abs(off)).item()) if off.size else largest
+            signal += nd.sum(wanted * wanted).item()
+            noise += nd.sum(off * off).item()
+        decibels = 10 * math.log10(signal / noise) if signal > 0 and noise > 0 else math.inf
+        label = original.call.origin.label if original.call is not None else "input"
+        yield LayerError(label, original.shape, scale.scale, scale.zero, largest, decibels)
