@@ -6,6 +6,7 @@ in the array, by way of the unsigned type.
 """
 
 import math
+import re
 from typing import Any
 
 import treadle.ndarray as nd
@@ -162,8 +163,6 @@ def helper_source(name: str, dtype: DType) -> str | None:
 
 
 def _replace_word(text: str, word: str, by: str) -> str:
-    import re
-
     return re.sub(rf"\b{word}\b", by, text)
 
 

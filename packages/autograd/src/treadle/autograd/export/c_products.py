@@ -7,6 +7,7 @@ Long sums are cut into blocks that are summed on their own, which keeps the roun
 """
 
 import math
+from contextlib import contextmanager
 from typing import Any
 
 import treadle.ndarray as nd
@@ -189,8 +190,6 @@ class Nest:
         return summed[:first], False
 
     def _guarded_loops(self, axes: list[int]) -> Any:
-        from contextlib import contextmanager
-
         @contextmanager
         def opened() -> Any:
             with self.writer.loops([self.names[at] for at in axes], [self.space[at] for at in axes]):

@@ -10,7 +10,7 @@ from typing import Any
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_expressions import C_TYPES
 from treadle.autograd.export.c_kernels import Kernel, Target, finished, output
-from treadle.autograd.export.c_text import Writer, element, index_text, reads
+from treadle.autograd.export.c_text import Writer, element, index_text, name_of, reads
 from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, access
 from treadle.autograd.export.program import Call, Value
 from treadle.ndarray import NDArray, broadcast_shapes
@@ -128,15 +128,9 @@ def _gathered(call: Call, value: Value, chosen: Selection) -> Kernel:
     names = [f"i{at}" if length != 1 else "0" for at, length in enumerate(chosen.shape)]
     with writer.loops(names, chosen.shape):
         place = chosen.place(writer, names)
-        text = writer.text(source, names) if isinstance(source, Literal) else f"{_name(value)}[{place}]"
+        text = writer.text(source, names) if isinstance(source, Literal) else f"{name_of(value)}[{place}]"
         writer.line(f"{element(written, names)} = {text};")
     return finished(call, writer, [*reads(source), *_arrays(chosen)])
-
-
-def _name(value: Value) -> str:
-    from treadle.autograd.export.c_text import name_of
-
-    return name_of(value)
 
 
 def _arrays(chosen: Selection) -> list[Value]:
@@ -185,9 +179,9 @@ def _written(call: Call, value: Value, index: Any, values: Any, sign: str) -> Ke
         text = writer.text(given, names)
         if sign and result.dtype.kind != "f":
             kind = C_TYPES[result.dtype.name]
-            writer.line(f"{_name(plain)}[{place}] = ({kind})({_name(plain)}[{place}] + {text});")
+            writer.line(f"{name_of(plain)}[{place}] = ({kind})({name_of(plain)}[{place}] + {text});")
         else:
-            writer.line(f"{_name(plain)}[{place}] {sign}= {text};")
+            writer.line(f"{name_of(plain)}[{place}] {sign}= {text};")
     return finished(call, writer, [*reads(source), *reads(given), *_arrays(chosen)])
 
 

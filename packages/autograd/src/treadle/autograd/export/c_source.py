@@ -11,10 +11,10 @@ from treadle.autograd.export.c_expressions import C_TYPES, literal
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
 from treadle.autograd.export.c_products import product_kernel
 from treadle.autograd.export.c_selections import FAULT
-from treadle.autograd.export.c_text import name_of
-from treadle.autograd.export.expressions import Plan, is_elementwise, plan
+from treadle.autograd.export.c_text import Writer, index_text, merge, name_of
+from treadle.autograd.export.expressions import Access, Plan, is_elementwise, plan
 from treadle.autograd.export.products import PRODUCTS
-from treadle.autograd.export.program import Call, Program, Role, Value
+from treadle.autograd.export.program import Call, Program, Role, Value, dense_strides
 from treadle.ndarray.opset import OPS, Family
 
 __all__ = ["CSource", "write_c"]
@@ -249,11 +249,6 @@ class _File:
 
     def _copied(self, value: Value, name: str) -> list[str]:
         """Lines that copy an output that no kernel writes where it belongs."""
-        from treadle.autograd.export.c_text import Writer, index_text, merge
-        from treadle.autograd.export.expressions import Access
-        from treadle.autograd.export.products import PRODUCTS
-from treadle.autograd.export.program import dense_strides
-
         source, target = Access(value.base, value.offset, value.strides), Access(value, 0, dense_strides(value.shape))
         lengths, _ = merge(value.shape, [source, target])
         writer, names = Writer(), [f"i{at}" for at in range(len(lengths))]

@@ -1,8 +1,8 @@
 """Which array functions are products of two arrays summed over some axes, and by which strides: matmul, einsum,
 convolution and its gradients.
 
-The result's axes come first, the summed ones behind them; the channels of a convolution are cut into groups, so that its
-axes are (batch, groups, outputs of a group, *places).
+The result's axes come first, the summed ones behind them; the channels of a convolution are cut into groups, so
+that its axes are (batch, groups, outputs of a group, *places).
 """
 
 import math
