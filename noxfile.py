@@ -302,3 +302,14 @@ def bench(session: nox.Session) -> None:
     install(session, "nn", also=("numpy>=2.0", "scipy>=1.14", *torch))
     measured = {"TREADLE_WHEEL": str(wheel(session, "ndarray"))}
     session.run("python", "-m", "benchmarks", *session.posargs, env=measured)
+
+
+@nox.session
+def mcu(session: nox.Session) -> None:
+    """Exported models compiled for a Cortex-M7 and run in emulation; it says what to install if that is missing."""
+    needed = {"arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi", "qemu-system-arm": "qemu-system-arm"}
+    missing = [packages for tool, packages in needed.items() if shutil.which(tool) is None]
+    if missing:
+        session.error(f"install {' '.join(missing)} first (these are Debian's names)")
+    install(session, "nn", also=TESTING)
+    session.run(*PYTEST, "tests/mcu", *session.posargs)

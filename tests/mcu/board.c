@@ -73,7 +73,7 @@ uint32_t ticks(void)
     return wraps * 0x1000000u + (0xffffffu - left);
 }
 
-static void reset(void);
+void reset(void);
 static void fault(void)
 {
     print_text("fault\n");
@@ -85,7 +85,7 @@ __attribute__((section(".vectors"), used)) static void *const vectors[16] = {
     0,        0,             0,             (void *)fault, (void *)fault, 0,             (void *)fault, (void *)on_tick,
 };
 
-static void reset(void)
+void reset(void)
 {
     CPACR |= 0xfu << 20; /* both halves of the floating-point unit: Armv7-M manual, B3.2.20 */
     __asm__ volatile("dsb\n isb");

@@ -61,6 +61,7 @@ def write_c(program: Program, name: str = "model", target: Target | None = None,
     for at, state in enumerate(program.states):  # seen by the caller, who reads and stores what was learned
         cleaned = "".join(each if each.isalnum() else "_" for each in state.name) or str(at)
         state.name = f"{name}_{cleaned}"
+    program.share_constants()
     _number(program)
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]

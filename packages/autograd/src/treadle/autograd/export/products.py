@@ -92,7 +92,7 @@ def _strided(value: Value, term: str, space: list[str]) -> Access | Literal:
     strides = dict.fromkeys(space, 0)
     for letter, length, step in zip(term, value.shape, value.strides, strict=True):
         strides[letter] += step if length > 1 else 0
-    return Access(value.base, value.offset, tuple(strides[each] for each in space))
+    return _factor_of(value, tuple(strides[each] for each in space))
 
 
 def _matmul(call: Call) -> Product:

@@ -5,6 +5,7 @@ such a value names the base whose memory it shares, and an offset and strides th
 input has been computed already and is a constant.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -124,12 +125,31 @@ class Program:
                     wanted |= {id(each), id(each.base)}
         return Program(self.inputs, self.outputs, kept[::-1], self.states, self.updates)
 
+    def share_constants(self) -> None:
+        """Let constants of equal shape and elements be one."""
+        first: dict[tuple[Any, ...], Value] = {}
+        same: dict[int, Value] = {}
+        for value in self.constants:
+            if not value.is_view:
+                digest = hashlib.sha256(value.example.numpy().tobytes()).digest()
+                same[id(value)] = first.setdefault((value.dtype.name, value.shape, digest), value)
+        for call in self.calls:
+            call.arguments = _replaced(call.arguments, same)
+            call.options = {name: _replaced(each, same) for name, each in call.options.items()}
+
     @property
     def constants(self) -> list[Value]:
         """The constants that calls read, each once."""
         found = {id(each): each for call in self.calls for each in call.operands if each.role is Role.CONSTANT}
         found.update({id(each): each for each in self.outputs if each.role is Role.CONSTANT})
         return list(found.values())
+
+
+def _replaced(item: Any, by: dict[int, Value]) -> Any:
+    """The item with values in it exchanged."""
+    if isinstance(item, Value):
+        return by.get(id(item), item)
+    return type(item)(_replaced(each, by) for each in item) if type(item) in (tuple, list) else item
 
 
 def values_in(item: Any) -> Iterator[Value]:

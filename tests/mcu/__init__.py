@@ -1,0 +1,1 @@
+"""Exported models on an emulated Cortex-M7."""
