@@ -313,3 +313,4 @@ def mcu(session: nox.Session) -> None:
         session.error(f"install {' '.join(missing)} first (these are Debian's names)")
     install(session, "nn", also=TESTING)
     session.run(*PYTEST, "tests/mcu", *session.posargs)
+    session.run("python", "-m", "mcu", env={"PYTHONPATH": "tests"})

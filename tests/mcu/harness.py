@@ -1,15 +1,17 @@
 """Builds an exported program for a Cortex-M7 and runs it on a board that QEMU emulates.
 
-The board is Arm's MPS2 with the AN500 image. ``-icount shift=0`` makes one instruction one nanosecond of the board's clock,
-so SysTick counts instructions, in steps of 40; they are instructions, not cycles, and say nothing of milliseconds.
+The board is Arm's MPS2 with the AN500 image. ``-icount shift=0`` makes one instruction one nanosecond of the board's
+clock, so SysTick counts instructions, in steps of 40: not cycles, and nothing is said of milliseconds.
 """
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from treadle.autograd.export import CSource
 
 HERE = Path(__file__).parent
@@ -41,7 +43,7 @@ class Run:
     memory: int
 
 
-def run(written: CSource, calls: list[tuple[np.ndarray, ...]], folder: Path, states: bool = False) -> Run:
+def run(written: CSource, calls: Sequence[tuple[np.ndarray, ...]], folder: Path, states: bool = False) -> Run:
     """Call the program once for each tuple of inputs; with ``states`` what it has learned is read out in the end."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{written.name}.c").write_text(written.source)
@@ -92,7 +94,7 @@ def section_sizes(path: Path) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in rows}
 
 
-def main_source(written: CSource, calls: list[tuple[np.ndarray, ...]], states: bool) -> str:
+def main_source(written: CSource, calls: Sequence[tuple[np.ndarray, ...]], states: bool) -> str:
     """A main that calls the program with every input, prints the results and counts instructions."""
     lines = ['#include "board.h"', f'#include "{written.name}.h"', ""]
     program = written.program
@@ -100,8 +102,8 @@ def main_source(written: CSource, calls: list[tuple[np.ndarray, ...]], states: b
         for at, each in enumerate(inputs):
             items = ", ".join(_literal(item) for item in each.reshape(-1).tolist())
             lines.append(f"static const {_c_type(each.dtype)} x{number}_{at}[] = {{{items}}};")
-    for at, each in enumerate(program.outputs):
-        lines.append(f"static {_c_type(np.dtype(each.dtype.name))} y{at}[{max(each.size, 1)}];")
+    for at, value in enumerate(program.outputs):
+        lines.append(f"static {_c_type(np.dtype(value.dtype.name))} y{at}[{max(value.size, 1)}];")
     lines += ["", "int main(void)", "{", "    uint32_t counted;"]
     for number, inputs in enumerate(calls):
         arguments = [f"x{number}_{at}" for at in range(len(inputs))] + [f"y{at}" for at in range(len(program.outputs))]

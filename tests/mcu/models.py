@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from treadle.data import Digits

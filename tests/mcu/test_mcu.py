@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import treadle.autograd as ag
 import treadle.ndarray as nd
+from mcu import harness, models
 from treadle.autograd.export import SGD, Adam, CSource, Program, capture, write_c
 from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.tracing import replay
-
-from mcu import harness, models
 
 SHOWN = 6
 BATCH = 8

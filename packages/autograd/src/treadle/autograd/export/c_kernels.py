@@ -25,11 +25,14 @@ __all__ = ["Kernel", "Target", "bounded_axes", "elementwise_kernel", "epilogue",
 class Target:
     """What the code is written for.
 
-    ``tile``: how many results of a product are summed side by side; ``wide_sums``: whether sums of float32 are carried
-    in double, as the array does (a device without a double-precision unit is quicker without).
+    ``tile``: how many results of a product are summed side by side. ``unrolled``: each in a variable of its own, which
+    keeps them in registers where there is no vector unit; else in an array, which compilers vectorise. ``wide_sums``:
+    whether sums of float32 are carried in double, as the array does; a device without a double-precision unit is
+    quicker without.
     """
 
-    tile: int = 16
+    tile: int = 8
+    unrolled: bool = True
     wide_sums: bool = True
 
 

@@ -7,7 +7,7 @@ Long sums are cut into blocks that are summed on their own, which keeps the roun
 """
 
 import math
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import treadle.ndarray as nd
@@ -147,10 +147,8 @@ class Nest:
     def _sums(self, width: int, name: str | None) -> None:
         """The sums of ``width`` results side by side, and their storing."""
         writer = self.writer
-        lanes = f"[{width}]" if name is not None else ""
-        zero = "{0}" if name is not None else "0"
         flush = self._flush_level()
-        writer.line(f"{self.kind} total{lanes} = {zero};")
+        self._declare("total", width, name)
         if flush is None:
             self._inner(range(self.cut, len(self.space)), "total", width, name)
         else:
@@ -162,7 +160,7 @@ class Nest:
                     block, end = f"{self.names[inner]}_block", self.space[inner]
                     head = f"for (int {block} = 0; {block} < {end}; {block} += {_BLOCK})"
                     with writer.block(head):
-                        writer.line(f"{self.kind} part{lanes} = {zero};")
+                        self._declare("part", width, name)
                         stop = f"{block} + {_BLOCK} < {end} ? {block} + {_BLOCK} : {end}"
                         writer.line(f"const int stop = {stop};")
                         name_in = self.names[inner]
@@ -170,10 +168,28 @@ class Nest:
                             self._term("part", width, name)
                         self._add(width, name)
                 else:
-                    writer.line(f"{self.kind} part{lanes} = {zero};")
+                    self._declare("part", width, name)
                     self._inner(rest, "part", width, name)
                     self._add(width, name)
         self._store(width, name)
+
+    def _declare(self, what: str, width: int, name: str | None) -> None:
+        """Sums from 0: one, or ``width`` side by side."""
+        if name is None:
+            self.writer.line(f"{self.kind} {what} = 0;")
+        elif self.target.unrolled:
+            self.writer.line(f"{self.kind} {', '.join(f'{what}{t} = 0' for t in range(width))};")
+        else:
+            self.writer.line(f"{self.kind} {what}[{width}] = {{0}};")
+
+    @contextmanager
+    def _lanes(self, width: int) -> Any:
+        """The lanes to write a statement for, as (suffix of a sum, offset of the index): all, or one in a loop."""
+        if self.target.unrolled:
+            yield [(str(t), str(t)) for t in range(width)]
+        else:
+            with self.writer.block(f"for (int t = 0; t < {width}; ++t)"):
+                yield [("[t]", "t")]
 
     def _flush_level(self) -> tuple[list[int], bool] | None:
         """The summed axes outside of a block of a long sum, and whether the innermost one is cut; None if short."""
@@ -189,16 +205,16 @@ class Nest:
             size *= self.space[summed[first]]
         return summed[:first], False
 
+    @contextmanager
     def _guarded_loops(self, axes: list[int]) -> Any:
-        @contextmanager
-        def opened() -> Any:
-            with self.writer.loops([self.names[at] for at in axes], [self.space[at] for at in axes]):
+        """Loops over summed axes, each with the test of its position."""
+        with ExitStack() as opened:
+            for axis in axes:
+                opened.enter_context(self.writer.loops([self.names[axis]], [self.space[axis]]))
                 for number, guard in enumerate(self.product.guards):
-                    if guard.second in axes:
+                    if guard.second == axis:
                         self._guard(number, guard)
-                yield
-
-        return opened()
+            yield
 
     def _guard(self, number: int, guard: Guard) -> None:
         strides = [0] * len(self.space)
@@ -224,14 +240,15 @@ class Nest:
             return
         lane = [*self.names]
         assert self.vector is not None
-        lane[self.vector] = f"{name} + t"
         fixed = [isinstance(each, Access) and each.strides[self.vector] == 0 for each in self.factors]
         held = self.factors[0] if fixed[0] else self.factors[1]
         moving = self.factors[1] if fixed[0] else self.factors[0]
         with writer.block(""):
             writer.line(f"const {self.kind} x = {self.factor(held, self.names)};")
-            with writer.block(f"for (int t = 0; t < {width}; ++t)"):
-                writer.line(self.plus(f"{target}[t]", "x", self.factor(moving, lane)))
+            with self._lanes(width) as lanes:
+                for suffix, offset in lanes:
+                    lane[self.vector] = _plus(name, offset)
+                    writer.line(self.plus(f"{target}{suffix}", "x", self.factor(moving, lane)))
 
     def plus(self, target: str, left: str, right: str) -> str:
         if self.integer:
@@ -250,7 +267,9 @@ class Nest:
         if name is None:
             self.writer.line("total += part;")
         else:
-            self.writer.line(f"for (int t = 0; t < {width}; ++t) total[t] += part[t];")
+            with self._lanes(width) as lanes:
+                for suffix, _ in lanes:
+                    self.writer.line(f"total{suffix} += part{suffix};")
 
     def _store(self, width: int, name: str | None) -> None:
         writer, names = self.writer, [*self.names]
@@ -258,7 +277,12 @@ class Nest:
             writer.line(f"{element(self.written, names)} = {self.stored_text(names, 'total')};")
             return
         assert self.vector is not None
-        names[self.vector] = f"{name} + t"
-        with writer.block(f"for (int t = 0; t < {width}; ++t)"):
-            value = self.stored_text(names, "total[t]")
-            writer.line(f"{element(self.written, names)} = {value};")
+        with self._lanes(width) as lanes:
+            for suffix, offset in lanes:
+                names[self.vector] = _plus(name, offset)
+                value = self.stored_text(names, f"total{suffix}")
+                writer.line(f"{element(self.written, names)} = {value};")
+
+
+def _plus(name: str, offset: str) -> str:
+    return name if offset == "0" else f"{name} + {offset}"

@@ -98,7 +98,7 @@ def compile(
     [[4.0, 6.0]]
     """
     program = capture(function, example_input, verify=verify)
-    written = write_c(program, "compiled", Target(tile=64))
+    written = write_c(program, "compiled", Target(tile=64, unrolled=False))
     return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, flags))))
 
 
