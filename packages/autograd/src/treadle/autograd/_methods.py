@@ -112,6 +112,9 @@ class Methods(Node):
     def __xor__(self, other: Any) -> "Tensor":
         return _functions.bitwise_xor(self, other)
 
+    def __invert__(self) -> "Tensor":
+        return _functions.bitwise_invert(self)
+
     def __floordiv__(self, other: Any) -> "Tensor":
         return _functions.floor_divide(self, other)
 

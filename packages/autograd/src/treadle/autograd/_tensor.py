@@ -198,10 +198,8 @@ def _compared(name: str, data: NDArray, x: Any, y: Any) -> "Tensor":
     return without_gradient(name, constant(data), (x, y), {}, "a comparison has no gradient")
 
 
-def without_gradient(
-    name: str, tensor: "Tensor", operands: tuple[Any, ...], options: dict[str, Any], reason: str
-) -> "Tensor":
-    """The result of an array function that has no gradient: why is noted at it, and who watches is shown it."""
+def without_gradient(name: str, tensor: "Tensor", operands: Any, options: dict[str, Any], reason: str) -> "Tensor":
+    """The result of an array function that has no gradient, with the reason noted; watchers are shown it."""
     broken(tensor, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
     if STATE.watcher is not None:
         STATE.watcher.plain(tensor, _op.named(name, options), operands)
@@ -422,9 +420,6 @@ class Tensor(Methods):
 
     def __neg__(self) -> "Tensor":
         return apply(_NEGATIVE, (self,))
-
-    def __invert__(self) -> "Tensor":
-        return without_gradient("bitwise_invert", constant(~self._value()), (self,), {}, "~ has no gradient")
 
     def __hash__(self) -> int:
         return id(self)

@@ -5,7 +5,7 @@ from typing import Any
 from treadle.autograd.export.c_expressions import literal
 from treadle.autograd.export.c_kernels import Kernel, Target, finished, output
 from treadle.autograd.export.c_products import Nest
-from treadle.autograd.export.c_text import Writer, element, merge, reads
+from treadle.autograd.export.c_text import Writer, element, merge, name_of, reads
 from treadle.autograd.export.expressions import Access, Literal, Plan, access
 from treadle.autograd.export.integers import LEAST, MOST
 from treadle.autograd.export.products import Product, product_of, spread_channels
@@ -64,8 +64,7 @@ def _signed(number: int) -> str:
 
 def _lookup(call: Call, planned: Plan, target: Target) -> Kernel:
     table = call.arguments[1]
-    name = element(Access(table.base, 0, ()), ()).removesuffix("[0]")
-    kernel = _mapped(call, [call.arguments[0]], lambda writer, parts: f"{name}[{parts[0]} + {-LEAST}]")
+    kernel = _mapped(call, [call.arguments[0]], lambda writer, parts: f"{name_of(table)}[{parts[0]} + {-LEAST}]")
     kernel.reads.append(table)
     return kernel
 

@@ -136,13 +136,20 @@ class Nest:
             length, tile = self.space[self.vector], self.target.tile
             name = self.names[self.vector]
             whole = length - length % tile
-            if whole:
+            if whole == tile:
+                self._fixed(0, tile)
+            elif whole:
                 with self.writer.block(f"for (int {name} = 0; {name} < {whole}; {name} += {tile})"):
                     self._sums(tile, name)
             if whole < length:
-                with self.writer.block(""):
-                    self.writer.line(f"const int {name} = {whole};")
-                    self._sums(length - whole, name)
+                self._fixed(whole, length - whole)
+
+    def _fixed(self, start: int, width: int) -> None:
+        """The sums at a known place."""
+        assert self.vector is not None
+        with self.writer.block(""):
+            self.names[self.vector] = str(start)
+            self._sums(width, str(start))
 
     def _sums(self, width: int, name: str | None) -> None:
         """The sums of ``width`` results side by side, and their storing."""
@@ -285,4 +292,6 @@ class Nest:
 
 
 def _plus(name: str, offset: str) -> str:
+    if name.isdecimal() and offset.isdecimal():
+        return str(int(name) + int(offset))
     return name if offset == "0" else f"{name} + {offset}"

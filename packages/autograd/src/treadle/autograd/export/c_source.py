@@ -131,6 +131,8 @@ class _File:
         constants = {
             name_of(each): each for kernel in self.kernels for each in kernel.reads if each.role is Role.CONSTANT
         }
+        lines = "\n".join(line for kernel in self.kernels for line in kernel.lines)
+        constants = {name: each for name, each in constants.items() if f"{name}[" in lines}
         for each in (*self.program.outputs, *(new for _, new in self.program.updates)):
             if each.base.role is Role.CONSTANT:
                 constants[name_of(each)] = each.base

@@ -89,7 +89,9 @@ def index_text(offset: int, strides: Sequence[int], indices: Sequence[str]) -> s
     """offset + the sum of index times stride."""
     text = ""
     for index, stride in zip(indices, strides, strict=True):
-        if stride and index != "0":
+        if stride and index.isdecimal():
+            offset += int(index) * stride
+        elif stride:
             sign = "-" if stride < 0 else "+"
             factor = "" if abs(stride) == 1 else f" * {abs(stride)}"
             shown = f"({index})" if factor and not index.isidentifier() else index
@@ -100,8 +102,11 @@ def index_text(offset: int, strides: Sequence[int], indices: Sequence[str]) -> s
 
 
 def element(found: Access, indices: Sequence[str]) -> str:
-    """One element of memory."""
-    return f"{name_of(found.value)}[{index_text(found.offset, found.strides, indices)}]"
+    """One element of memory; of a constant at a known place the number itself."""
+    place = index_text(found.offset, found.strides, indices)
+    if found.value.role is Role.CONSTANT and place.isdecimal():
+        return literal(found.value.example.reshape(-1)[int(place)].item(), found.value.dtype)
+    return f"{name_of(found.value)}[{place}]"
 
 
 def merge(shape: tuple[int, ...], found: list[Access], boundaries: Sequence[int] = ()) -> tuple[list[int], list[int]]:
