@@ -22,6 +22,7 @@ from treadle.autograd.creation import tensor
 from treadle.autograd.debugging import *  # noqa: F403
 from treadle.autograd.debugging import __all__ as _debugging_names
 from treadle.autograd.errors import (
+    ExportError,
     GradientCheckError,
     GradientError,
     GraphFreedError,
@@ -48,7 +49,8 @@ from treadle.autograd.own_ops import function_op
 __version__ = "0.1.0"
 
 __all__ = [
-    "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError", "Op",
+    "ExportError", "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError",
+    "Op",
     "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
     "function_op", "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode",
     "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad",

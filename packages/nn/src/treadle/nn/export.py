@@ -1,0 +1,103 @@
+"""A trained module as C on the command line: ``python -m treadle.nn.export``.
+
+    python -m treadle.nn.export my_models:build weights.safetensors --input 1,1,28,28 --output model.c
+
+``my_models:build`` names a module and a callable in it that makes the network (or the network itself). ``--quantize``
+takes an ``.npy`` file of inputs, one a row, and gives int8 weights and arithmetic. What the C costs is told before it is
+compiled; with ``--ram`` and ``--flash`` (in KiB) also whether it fits, and the command fails if it does not.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import treadle.ndarray as nd
+from treadle.autograd import ExportError, Tensor
+from treadle.autograd.export import ExportReport, to_c
+from treadle.ndarray import TreadleError
+from treadle.nn.checkpoint import load_file
+from treadle.nn.module import Module
+
+__all__ = ["export_module", "main"]
+
+
+def export_module(
+    module: Module,
+    input_shape: Sequence[int],
+    path: str | Path,
+    *,
+    dtype: str = "float32",
+    quantize: Any = None,
+    name: str | None = None,
+) -> ExportReport:
+    """Write a module, in evaluation mode, as C for inputs of one shape; see :func:`treadle.autograd.export.to_c`.
+
+    >>> import tempfile
+    >>> from treadle import nn
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = export_module(nn.Linear(4, 2), (1, 4), f"{folder}/model.c")
+    >>> report.flash
+    40
+    """
+    was_training = module.training
+    module.eval()
+    try:
+        return to_c(module, Tensor(nd.zeros(tuple(input_shape), dtype=dtype)), path, quantize=quantize, name=name)
+    finally:
+        module.train(was_training)
+
+
+def _module(text: str) -> Module:
+    """The network that ``package.module:name`` stands for."""
+    place, colon, attribute = text.partition(":")
+    if not colon:
+        raise ExportError(f"{text!r} must be of the form package.module:callable")
+    sys.path.insert(0, "")
+    found: Any = importlib.import_module(place)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    made = found if isinstance(found, Module) else found()
+    if not isinstance(made, Module):
+        raise ExportError(f"{text} made a {type(made).__name__}, not a Module")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m treadle.nn.export", description="Write a trained module as C99.")
+    parser.add_argument("model", help="package.module:callable that makes the network")
+    parser.add_argument("weights", nargs="?", help="a safetensors file of its state")
+    parser.add_argument("--input", required=True, help="the input's shape: 1,1,28,28")
+    parser.add_argument("--dtype", default="float32", help="the input's dtype (float32)")
+    parser.add_argument("--output", default="model.c", help="the C file; its header lies beside it (model.c)")
+    parser.add_argument("--name", help="the C function's name (that of the file)")
+    parser.add_argument("--quantize", metavar="NPY", help="inputs for calibration, one a row: int8 arithmetic")
+    parser.add_argument("--ram", type=float, metavar="KIB", help="the device's RAM: tell whether it fits")
+    parser.add_argument("--flash", type=float, metavar="KIB", help="the device's flash")
+    given = parser.parse_args(arguments)
+    try:
+        shape = tuple(int(each) for each in given.input.split(","))
+        module = _module(given.model)
+        if given.weights:
+            module.load_state_dict(load_file(given.weights))
+        rows = None if given.quantize is None else nd.load(given.quantize)
+        calibration = None if rows is None else [row.reshape(shape) for row in rows]
+        report = export_module(module, shape, given.output, dtype=given.dtype, quantize=calibration, name=given.name)
+    except (TreadleError, ImportError, AttributeError, ValueError, OSError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    print(report)
+    if report.quantization is not None:
+        print(report.quantization)
+    if given.ram is None and given.flash is None:
+        return 0
+    ram, flash = (int((each if each is not None else 2**30) * 1024) for each in (given.ram, given.flash))
+    print(report.verdict(ram, flash))
+    return 0 if report.fits(ram, flash) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
