@@ -3,8 +3,8 @@
     python -m treadle.nn.export my_models:build weights.safetensors --input 1,1,28,28 --output model.c
 
 ``my_models:build`` names a module and a callable in it that makes the network (or the network itself). ``--quantize``
-takes an ``.npy`` file of inputs, one a row, and gives int8 weights and arithmetic. What the C costs is told before it is
-compiled; with ``--ram`` and ``--flash`` (in KiB) also whether it fits, and the command fails if it does not.
+takes an ``.npy`` file of inputs, one a row, and gives int8 weights and arithmetic. What the C costs is told before it
+is compiled; with ``--ram`` and ``--flash`` (in KiB) also whether it fits, and the command fails if it does not.
 """
 
 import argparse
