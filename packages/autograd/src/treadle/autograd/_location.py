@@ -2,23 +2,14 @@
 
 import dis
 import linecache
-import sys
-from collections import namedtuple
 from dataclasses import dataclass
 
-__all__ = ["Location", "locate", "position"]
+__all__ = ["Location", "Scope", "Scoped", "locate", "position"]
 
 try:
-    from treadle.autograd._frames import Position, position
+    from treadle.autograd._frames import Position, Scope, Scoped, position
 except ImportError:  # not compiled
-    Position = namedtuple("Position", "code instruction")  # type: ignore[no-redef]
-
-    def position() -> Position | None:
-        """The innermost frame whose module is not treadle's."""
-        frame = sys._getframe()
-        while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
-            frame = frame.f_back
-        return Position(frame.f_code, frame.f_lasti)  # type: ignore[call-arg]
+    from treadle.autograd._uncompiled import Position, Scope, Scoped, position  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from treadle.autograd._handle import Handle
-from treadle.autograd._location import Location, locate, position
+from treadle.autograd._location import Location, Scope, locate, position
 from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
 from treadle.ndarray import NDArray
 
@@ -320,6 +320,12 @@ class Node:
     def location(self) -> Location | None:
         """The user's line that built this node; None for a leaf."""
         return locate(self._position)
+
+    @property
+    def scope(self) -> Scope | None:
+        """The call of a module that built this node; None outside of any, and for a leaf."""
+        place = self._position
+        return None if place is None else place.scope
 
 
 def broken(tensor: "Tensor", reason: str, sources: "tuple[Tensor, ...]") -> None:

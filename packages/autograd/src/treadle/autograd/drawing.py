@@ -10,8 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 
-__all__ = ["Box", "draw"]
+from treadle.autograd.errors import GradientError
+
+__all__ = ["Box", "Drawable", "draw"]
+
+_MOST_BOXES = 1000
 
 _CHARACTER, _LINE, _PADDING, _GAP, _LAYER_GAP, _MARGIN = 7.0, 17.0, 12.0, 26.0, 44.0, 24.0
 _SWEEPS = 12
@@ -19,6 +24,7 @@ _COLOURS = {
     "parameter": ("#dcefdc", "#2e7d32", "parameter (requires grad)"),
     "constant": ("#eceff1", "#607d8b", "input without grad"),
     "op": ("#e3eefb", "#1565c0", "op"),
+    "module": ("#ece7f6", "#5e35b1", "call of a module"),
     "output": ("#fde8d7", "#d2601a", "output"),
 }
 
@@ -31,6 +37,49 @@ class Box:
     kind: str
     inputs: Sequence[int]
     tip: str = ""
+
+
+class Drawable:
+    """Base of the graphs that have a picture: boxes, and arrows from operands to results."""
+
+    what = "nodes"
+
+    def boxes(self) -> list[Box]:
+        """The boxes of the picture, each after those of its inputs."""
+        raise NotImplementedError
+
+    def svg(self, path: str | Path | None = None) -> str:
+        """An SVG picture, layer by layer from the leaves down to the outputs; written to ``path`` if given.
+
+        Needs nothing but the standard library; meant for up to some 200 boxes. Raises GradientError above 1000.
+        """
+        boxes = self.boxes()
+        if len(boxes) > _MOST_BOXES:
+            raise GradientError(
+                f"svg: {len(boxes):,} {self.what} make no picture that anybody could read; collapse(depth) a graph by "
+                "module first, or give dot() to Graphviz"
+            )
+        return _written(draw(boxes), path)
+
+    def dot(self, path: str | Path | None = None) -> str:
+        """The picture in the DOT language of Graphviz; written to ``path`` if given."""
+        lines = ["digraph {", '  node [fontname="Helvetica" fontsize=11];']
+        for number, box in enumerate(self.boxes()):
+            label, tip = (_quoted(text) for text in ("\n".join(box.lines), box.tip))
+            style = {"parameter": " style=rounded", "constant": " style=dashed"}.get(box.kind, "")
+            lines.append(f'  n{number} [label="{label}" tooltip="{tip}" shape=box{style}];')
+            lines += [f"  n{each} -> n{number};" for each in box.inputs]
+        return _written("\n".join([*lines, "}"]) + "\n", path)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 
 @dataclass(slots=True)

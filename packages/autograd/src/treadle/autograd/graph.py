@@ -8,10 +8,12 @@ from typing import Any
 
 from treadle.autograd._location import Location
 from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._text import aligned, shape_text
 from treadle.autograd._tuples import TupleItem
 from treadle.autograd.cost import flops_of
-from treadle.autograd.drawing import Box, draw
+from treadle.autograd.drawing import Box, Drawable
 from treadle.autograd.errors import GradientError
+from treadle.autograd.modules import ModuleGraph
 
 __all__ = ["Graph", "GraphNode", "reaches"]
 
@@ -53,7 +55,7 @@ class GraphNode:
         return self.tensor.location
 
 
-class Graph:
+class Graph(Drawable):
     """The nodes behind some tensors, operands before results. It keeps them alive.
 
     >>> import treadle.autograd as ag
@@ -125,16 +127,35 @@ class Graph:
                 f"%{node.number}", node.label, inputs, str(tensor.shape), tensor.dtype.name, f"{node.nbytes:,}", flops,
                 flows, where,
             ))  # fmt: skip
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        right = (5, 6)
-        lines = [
-            "  ".join(
-                cell.rjust(width) if column in right else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([lines[0], "-" * max(len(line) for line in lines), *lines[1:]])
+        return aligned(rows, right=(5, 6))
+
+    def collapse(self, depth: int | None = None) -> ModuleGraph:
+        """The graph with one box for each call of a module, with summed operations, bytes and parameters.
+
+        ``depth`` 0 keeps the outermost calls whole, 1 the calls inside these, and so on; None the innermost. A module
+        that is called twice has two boxes; a parameter that two modules share counts once in the sum.
+
+        >>> import treadle.autograd as ag
+        >>> class Double(ag.Scoped):
+        ...     def forward(self, x):
+        ...         return x + x
+        >>> class Model(ag.Scoped):
+        ...     def __init__(self):
+        ...         self.double = Double()
+        ...
+        ...     def named_parts(self):
+        ...         return [("double", self.double)]
+        ...
+        ...     def forward(self, x):
+        ...         return ag.tanh(self.double(x))
+        >>> model = Model()
+        >>> graph = ag.Graph.of(model(ag.Tensor([1.0], requires_grad=True, name="x")))
+        >>> [box.label for box in graph.collapse()]
+        ['double (Double)', 'Tanh()']
+        >>> [box.label for box in graph.collapse(depth=0)]
+        ['Model']
+        """
+        return ModuleGraph(self, depth)
 
     def tree(self, depth: int | None = None) -> str:
         """The graph as a tree, from the outputs to the leaves, indented where an op has several operands.
@@ -173,20 +194,6 @@ class Graph:
                 stack.append((node.inputs[at], follow + branch, follow + further, level + 1))
         return "\n".join(lines)
 
-    def dot(self, path: str | Path | None = None) -> str:
-        """The graph in the DOT language of Graphviz; written to ``path`` if given."""
-        lines = ["digraph {", '  node [fontname="Helvetica" fontsize=11];']
-        shapes = {"parameter": "box style=rounded", "constant": "box style=dashed", "op": "box"}
-        for node in self.nodes:
-            text = f"{node.label}\n{node.tensor.shape} {node.tensor.dtype.name}"
-            quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-            lines.append(f'  n{node.number} [label="{quoted}" shape={shapes[node.kind]}];')
-            lines += [f"  n{number} -> n{node.number};" for number in node.inputs]
-        text = "\n".join([*lines, "}"]) + "\n"
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
-
     def replace(self, tensor: Tensor, op: Op) -> "Graph":
         """A new graph in which ``op`` takes the place of the op that made ``tensor``.
 
@@ -222,24 +229,18 @@ class Graph:
         leaves = sum(node.tensor.is_leaf for node in self.nodes)
         return f"<Graph of {len(self)} nodes, {leaves} of them leaves>"
 
-    def svg(self, path: str | Path | None = None) -> str:
-        """The graph as an SVG picture, layer by layer from the leaves down to the outputs.
-
-        Written to ``path`` if given. Needs nothing but the standard library; meant for graphs of up to some 200 nodes.
-        """
+    def boxes(self) -> list[Box]:
+        """The boxes of the picture."""
         boxes = []
         for node in self.nodes:
             place = node.location
-            lines = [node.label.removesuffix("()"), " × ".join(str(each) for each in node.tensor.shape) or "scalar"]
+            lines = [node.label.removesuffix("()"), shape_text(node.tensor.shape, " × ")]
             if node.tensor.is_leaf and node.name:
                 lines.insert(1, node.kind)
             tip = f"{node.label}: shape {node.tensor.shape}, {node.tensor.dtype.name}, {node.tensor.device}"
             kind = "output" if node.number in self.outputs else node.kind
             boxes.append(Box(lines, kind, node.inputs, tip + (f"\n{place}\n{place.text}" if place else "")))
-        picture = draw(boxes)
-        if path is not None:
-            Path(path).write_text(picture, encoding="utf-8")
-        return picture
+        return boxes
 
 
 def _operands_first(outputs: tuple[Tensor, ...]) -> list[Tensor]:
