@@ -3,6 +3,9 @@
 import dis
 import linecache
 from dataclasses import dataclass
+from functools import lru_cache
+from os.path import basename
+from types import CodeType
 
 __all__ = ["Location", "Scope", "Scoped", "locate", "position"]
 
@@ -24,12 +27,21 @@ class Location:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    @property
+    def short(self) -> str:
+        """The file's name without its folders, and the line."""
+        return f"{basename(self.file)}:{self.line}"
+
 
 def locate(place: Position | None) -> Location | None:
     """The line of a position."""
     if place is None:
         return None
-    code, instruction = place.code, place.instruction
+    return _read(place.code, place.instruction)
+
+
+@lru_cache(maxsize=1024)
+def _read(code: CodeType, instruction: int) -> Location:
     line = code.co_firstlineno
     for offset, number in dis.findlinestarts(code):
         if offset > instruction:

@@ -270,6 +270,16 @@ class Node:
             self._op_hooks = {}
         return Handle(self._op_hooks, hook)
 
+    @property
+    def hooks(self) -> tuple[Any, ...]:
+        """What :meth:`register_hook` has registered, in order."""
+        return () if self._hooks is None else tuple(self._hooks.values())
+
+    @property
+    def op_hooks(self) -> tuple[Any, ...]:
+        """What :meth:`register_op_hook` has registered, in order."""
+        return () if self._op_hooks is None else tuple(self._op_hooks.values())
+
     def retain_grad(self) -> Any:
         """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
         if not self._requires_grad:

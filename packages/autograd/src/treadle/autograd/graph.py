@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from treadle.autograd._location import Location
+from treadle.autograd._op import expected_tensor
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd._text import aligned, shape_text
+from treadle.autograd._text import aligned, named, shape_text
 from treadle.autograd._tuples import TupleItem
+from treadle.autograd.checkpointing import Checkpoint
 from treadle.autograd.cost import flops_of
 from treadle.autograd.drawing import Box, Drawable
 from treadle.autograd.errors import GradientError
@@ -35,7 +37,12 @@ class GraphNode:
     @property
     def label(self) -> str:
         """The op and its configuration, or the leaf's name or kind."""
-        return self.name or (self.kind if self.tensor.is_leaf else repr(self.tensor.op))
+        tensor = self.tensor
+        if self.name or not tensor.is_leaf:
+            item = tensor.op
+            made_by = f"{tensor.inputs[0].op}[{item.index}]" if isinstance(item, TupleItem) else repr(item)
+            return self.name or made_by
+        return self.kind if tensor.waiting is None else f"{tensor.waiting[0]} (not computed yet)"
 
     @property
     def nbytes(self) -> int:
@@ -89,6 +96,9 @@ class Graph(Drawable):
         """The graph behind the outputs. ``names`` (such as ``dict(model.named_parameters())``) name leaves that have no
         name of their own. Raises GraphFreedError where backward has freed it.
         """
+        for each in outputs:
+            if not isinstance(each, Tensor):
+                raise expected_tensor("Graph.of", each)
         named = {id(tensor): name for name, tensor in (names or {}).items()}
         numbers: dict[int, int] = {}
         nodes: list[GraphNode] = []
@@ -111,7 +121,8 @@ class Graph(Drawable):
         """The node of a tensor. Raises KeyError if it is not in the graph."""
         number = self._numbers.get(id(tensor))
         if number is None:
-            raise KeyError(f"a tensor of shape {tensor.shape} is not in this graph of {len(self)} nodes")
+            what = f"a tensor of shape {tensor.shape}" if isinstance(tensor, Tensor) else type(tensor).__name__
+            raise KeyError(f"{what} is not in this graph of {len(self)} nodes")
         return self.nodes[number]
 
     def table(self) -> str:
@@ -119,12 +130,11 @@ class Graph(Drawable):
         rows = [("", "node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built at")]
         for node in self.nodes:
             tensor, place = node.tensor, node.location
-            where = "" if place is None else f"{Path(place.file).name}:{place.line}  {place.text}".rstrip()
-            inputs = " ".join(f"%{number}" for number in node.inputs)
+            where = "" if place is None else f"{place.short}  {place.text}".rstrip()
             flops = f"{node.flops:,}" if tensor.op is not None else ""
             flows = "yes" if self.leads_to_parameter(node) else ""
             rows.append((
-                f"%{node.number}", node.label, inputs, str(tensor.shape), tensor.dtype.name, f"{node.nbytes:,}", flops,
+                f"%{node.number}", node.label, named(node.inputs), str(tensor.shape), tensor.dtype.name, f"{node.nbytes:,}", flops,
                 flows, where,
             ))  # fmt: skip
         return aligned(rows, right=(5, 6))
@@ -157,10 +167,11 @@ class Graph(Drawable):
         """
         return ModuleGraph(self, depth)
 
-    def tree(self, depth: int | None = None) -> str:
+    def tree(self, depth: int | None = 40) -> str:
         """The graph as a tree, from the outputs to the leaves, indented where an op has several operands.
 
-        What was shown above is named by its number only; ``depth`` cuts below so many branchings.
+        What was shown above is named by its number only. Below ``depth`` branchings the tree is cut, and a last line
+        says how many nodes that leaves out; None shows all, in lines as long as the graph is deep.
 
         >>> import treadle.autograd as ag
         >>> w = ag.Tensor([1.0, 2.0], requires_grad=True, name="w")
@@ -170,6 +181,8 @@ class Graph(Drawable):
         ├─ %0 w (2,)
         └─ %0 ...
         """
+        if depth is not None and depth < 0:
+            raise ValueError(f"Graph.tree: depth must be 0 or more, not {depth}")
         lines: list[str] = []
         shown: set[int] = set()
         stack = [(number, "", "", 0) for number in reversed(self.outputs)]
@@ -179,26 +192,30 @@ class Graph(Drawable):
             if number in shown:
                 lines.append(f"{lead}%{number} ...")
                 continue
+            cut = depth is not None and level >= depth and bool(node.inputs)
+            lines.append(f"{lead}%{number} {node.label} {node.tensor.shape}" + (" ..." if cut else ""))
+            if cut:
+                continue  # it may come again at a place less deep
             shown.add(number)
-            lines.append(f"{lead}%{number} {node.label} {node.tensor.shape}")
-            if depth is not None and level >= depth:
-                if node.inputs:
-                    lines[-1] += " ..."
-                continue
-            if len(node.inputs) == 1:
+            last = len(node.inputs) - 1
+            if last == 0:
                 stack.append((node.inputs[0], follow, follow, level))
                 continue
-            last = len(node.inputs) - 1
             for at in range(last, -1, -1):
                 branch, further = ("└─ ", "   ") if at == last else ("├─ ", "│  ")
                 stack.append((node.inputs[at], follow + branch, follow + further, level + 1))
+        left = len(self) - len(shown)
+        if left:
+            lines.append(f"({left:,} nodes lie deeper than {depth} branchings; depth= shows more)")
         return "\n".join(lines)
 
     def replace(self, tensor: Tensor, op: Op) -> "Graph":
         """A new graph in which ``op`` takes the place of the op that made ``tensor``.
 
         What depends on it is computed anew, by the same ops on the same leaves; the rest is shared. This graph stays as
-        it is. Raises GradientError for a leaf, KeyError for a tensor of another graph.
+        it is. For one of several results of an op, an op with as many takes the place of all, and one with a single
+        result that of this one. Raises GradientError for a leaf or a wrong number of results, KeyError for a tensor of
+        another graph.
 
         >>> import treadle.autograd as ag
         >>> x = ag.Tensor([1.0, 4.0], requires_grad=True)
@@ -207,20 +224,36 @@ class Graph(Drawable):
         >>> graph.nodes[-1].tensor.item()
         3.0
         """
-        chosen = self[tensor]
         if tensor.op is None:
             raise GradientError("Graph.replace: a leaf has no op; exchange its data instead")
-        made: dict[int, Any] = {}  # a tensor, or a tuple of them for an op with several results
+        made = self._replaced(self[tensor], op)  # tensors, and a tuple of them for an op with several results
         for node in self.nodes:
-            if node is not chosen and not any(number in made for number in node.inputs):
+            maker: Any = node.tensor.op
+            if node.number in made or not any(number in made for number in node.inputs):
                 continue
-            maker: Any = op if node is chosen else node.tensor.op
             if isinstance(maker, TupleItem):
                 made[node.number] = made[node.inputs[0]][maker.index]
-            else:
-                made[node.number] = maker(*[made.get(number, self.nodes[number].tensor) for number in node.inputs])
+                continue
+            if isinstance(maker, Checkpoint) and any(number in made for number in node.inputs[maker.count :]):
+                raise GradientError(
+                    f"Graph.replace: {maker} refers to a tensor that the replacement changes; make it an argument of "
+                    "the checkpointed function"
+                )
+            made[node.number] = maker(*[made.get(number, self.nodes[number].tensor) for number in node.inputs])
         names = {node.name: made.get(node.number, node.tensor) for node in self.nodes if node.name}
         return Graph.of(*[made.get(each, self.nodes[each].tensor) for each in self.outputs], names=names)
+
+    def _replaced(self, chosen: GraphNode, op: Op) -> dict[int, Any]:
+        """What ``op`` gives in the place of the op that made the chosen node."""
+        item = chosen.tensor.op
+        source = self.nodes[chosen.inputs[0]] if isinstance(item, TupleItem) else chosen
+        result: Any = op(*source.tensor.inputs)
+        if isinstance(result, Tensor):
+            return {chosen.number: result}
+        if not isinstance(item, TupleItem) or len(result) != item.count:
+            count = item.count if isinstance(item, TupleItem) else 1
+            raise GradientError(f"Graph.replace: {op} has {len(result)} results where the graph has {count}")
+        return {source.number: result}
 
     def __str__(self) -> str:
         return self.table()
@@ -267,6 +300,9 @@ def reaches(tensor: Tensor, output: Tensor) -> bool:
     >>> ag.reaches(w, (w * 2).sum()), ag.reaches(w, (w.detach() * 2).sum())
     (True, False)
     """
+    for each in (tensor, output):
+        if not isinstance(each, Tensor):
+            raise expected_tensor("reaches", each)
     seen: set[int] = set()
     stack = [output]
     while stack:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.autograd._location import Scope, Scoped
 from treadle.autograd._tensor import Tensor
-from treadle.autograd._text import aligned, shape_text
+from treadle.autograd._text import aligned, named, shape_text
 from treadle.autograd.drawing import Box, Drawable
 
 if TYPE_CHECKING:
@@ -278,10 +278,12 @@ class ModuleGraph(Drawable):
         rows = [("", "module", "inputs", "result", "ops", "FLOPs", "bytes", "parameters", "")]
         counted: set[int] = set()
         for node in self.nodes:
-            inputs = " ".join(f"%{number}" for number in node.inputs)
             shared = any(id(each) in counted for each in node.parameters)
             counted.update(id(each) for each in node.parameters)
-            rows.append((f"%{node.number}", node.label, inputs, _results(node.outputs), *_costs([node]), _mark(shared)))
+            rows.append((
+                f"%{node.number}", node.label, named(node.inputs), _results(node.outputs), *_costs([node]),
+                "shared" if shared else "",
+            ))  # fmt: skip
         rows.append(("", "in all", "", "", *_costs(self.nodes), ""))
         return aligned(rows, right=(4, 5, 6, 7))
 
@@ -382,10 +384,6 @@ def _costs(nodes: Sequence[ModuleNode]) -> tuple[str, str, str, str]:
 
 def _results(nodes: "Sequence[GraphNode]", times: str = "") -> str:
     return ", ".join(dict.fromkeys(shape_text(node.tensor.shape, times) for node in nodes))
-
-
-def _mark(shared: bool) -> str:
-    return "shared" if shared else ""
 
 
 def _short(number: int) -> str:

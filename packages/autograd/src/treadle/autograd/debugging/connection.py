@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from treadle.autograd._location import Location, locate
+from treadle.autograd._op import expected_tensor
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.graph import reaches
 
@@ -52,6 +53,9 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
     >>> bool(answer), answer.breaks[0].reason
     (False, 'detach()')
     """
+    for given in (tensor, output):
+        if not isinstance(given, Tensor):
+            raise expected_tensor("connection", given)
     if tensor.requires_grad and reaches(tensor, output):
         return Connection(True, (), "connected: the output was computed from the tensor, and gradients flow")
     if not tensor.requires_grad:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd._tuples import TupleGradient, TupleItem
 from treadle.autograd.errors import GradientError, OpContractError
@@ -220,6 +221,8 @@ class Stepper:
         while ready:
             tensor = ready.pop()
             grad = self._gradients[id(tensor)]
+            if tensor.hooks:
+                grad = self._gradients[id(tensor)] = hooked(tensor, grad, create_graph=False)
             gradients: tuple[NDArray | None, ...] = ()
             if tensor.op is not None:
                 gradients = self._rule(tensor, grad)
@@ -241,6 +244,7 @@ class Stepper:
         results = results if type(results) is tuple else tuple(results) if type(results) is list else (results,)
         if len(results) != len(tensor.inputs):
             raise OpContractError(f"{op}: backward gave {len(results)} gradients for {len(tensor.inputs)} inputs")
+        results = op_hooked(tensor, results, grad, create_graph=False)
         return tuple(
             each if operand.requires_grad else None for each, operand in zip(results, tensor.inputs, strict=True)
         )
