@@ -190,25 +190,18 @@ class ModuleGraph(Drawable):
         self.nodes, self.outputs = self._boxes_of(keys)
 
     def _folded(self) -> set[int]:
-        """The leaves that are shown inside of what uses them: parameters and buffers that only modules use."""
-        used_outside = {
-            number
-            for node in self.graph
-            if node.tensor.op is not None and node.tensor.scope is None
-            for number in node.inputs
-        }
+        """The leaves that are shown inside of what uses them: parameters and buffers that their modules alone use."""
         owned: set[int] = set()
         for scope in self._scopes.values():
-            if scope.outer is None:
+            if scope.outer is None or id(scope.module()) not in owned:
                 owned.update(self.names.parts(scope.module()))
-        users = {number for node in self.graph for number in node.inputs}
+        inside, outside = set(), set()
+        for node in self.graph:
+            (outside if node.tensor.scope is None else inside).update(node.inputs)
         return {
-            node.number
-            for node in self.graph
-            if node.tensor.is_leaf
-            and (node.tensor.requires_grad or id(node.tensor) in owned)
-            and node.number in users
-            and node.number not in used_outside
+            number
+            for number in inside - outside
+            if self.graph.nodes[number].tensor.is_leaf and id(self.graph.nodes[number].tensor) in owned
         }
 
     def _boxes_of(self, keys: dict[int, _Key]) -> tuple[list[ModuleNode], tuple[int, ...]]:
