@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -198,7 +199,7 @@ def test_what_nobody_could_read_is_refused_or_cut() -> None:
     for _ in range(1500):
         y = y * 0.5 + y * 0.5
     graph = ag.Graph.of(y)
-    with pytest.raises(ag.GradientError, match="4,501 nodes make no picture.*collapse"):
+    with pytest.raises(ag.GradientError, match=r"4,501 nodes make no picture.*collapse"):
         graph.svg()
     tree = graph.tree()
     assert len(tree) < 20_000 and re.search(r"\([0-9,]+ nodes lie deeper than 40 branchings", tree)
@@ -211,9 +212,10 @@ def test_what_nobody_could_read_is_refused_or_cut() -> None:
 
 def test_what_is_no_tensor_is_refused() -> None:
     x = ag.Tensor([1.0], requires_grad=True)
-    for call in (lambda: ag.Graph.of([1.0]), lambda: ag.reaches(x, 1.0), lambda: ag.why(1.0, x), lambda: ag.Stepper(1.0)):
+    tools: list[Any] = [ag.Graph.of, ag.Stepper, lambda y: ag.reaches(x, y), lambda y: ag.why(y, x), ag.first_nonfinite]
+    for tool in [*tools, lambda y: ag.connection(x, y)]:
         with pytest.raises(nd.DTypeError, match="expected a Tensor"):
-            call()  # type: ignore[no-untyped-call]
+            tool([1.0])
     with pytest.raises(KeyError, match="float is not in this graph"):
         ag.Graph.of(x)[1.0]  # type: ignore[index]
     assert len(ag.Graph.of()) == 0 and ag.Graph.of().tree() == ""

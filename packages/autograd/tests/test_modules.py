@@ -133,6 +133,9 @@ def test_pictures_show_modules() -> None:
     assert "blocks.0" in picture and "call of a module" in picture and "9 parameters" in picture
     text = collapsed.dot()
     assert "n1 -> n2" in text and "blocks.1" in text
+    table = str(collapsed.graph).splitlines()
+    assert table[0].split()[:3] == ["node", "module", "inputs"]
+    assert "blocks.1.act [call 2]" in next(line for line in table[::-1] if "Tanh()" in line)
     assert repr(collapsed) == "<ModuleGraph of 6 boxes over 16 nodes>"
 
 

@@ -17,7 +17,7 @@ from treadle.autograd.checkpointing import Checkpoint
 from treadle.autograd.errors import GradientCheckError, GradientError
 from treadle.autograd.gradients import grad
 from treadle.autograd.graph import Graph
-from treadle.autograd.mode import enable_grad, no_grad
+from treadle.autograd.mode import enable_grad
 from treadle.autograd.ops import Cholesky, Eigh
 from treadle.ndarray import DTypeError, NDArray, ShapeError
 
@@ -70,7 +70,7 @@ def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor
         raise DTypeError(f"numerical_gradient: x must be a Tensor, not {type(x).__name__}; wrap it with Tensor(...)")
     if x.dtype.kind != "f":
         raise DTypeError(f"numerical_gradient: x must be floating, not {x.dtype.name}; convert it with astype")
-    with _in_float64([x]), no_grad():
+    with _in_float64([x]):  # with the graph on: the function may differentiate
         result = nd.zeros(x.shape, dtype="float64", device=x.device)
         for index, step in _perturbed(x.data, h):
             result[index] = result[index].item() + _scalar(function(x)) / (2.0 * step)
@@ -155,9 +155,8 @@ def _difference_of(
     function: Function, given: tuple[Tensor, ...], number: int, analytic: NDArray, h: float, atol: float, rtol: float
 ) -> str | None:
     numeric: dict[tuple[int, ...], float] = {}
-    with no_grad():
-        for index, step in _perturbed(given[number].data, h):
-            numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) / (2.0 * step)
+    for index, step in _perturbed(given[number].data, h):  # with the graph on: the function may differentiate
+        numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) / (2.0 * step)
     for index, expected in numeric.items():
         got = analytic[index].item()
         if not abs(got - expected) <= atol + rtol * abs(expected):

@@ -134,8 +134,8 @@ class Checkpoint(Op):
             same = same and (tensor is None or (id(tensor.data) == identity and tensor.data.version == version))
         if not same:
             raise SavedValueError(
-                f"{self}: a tensor that the function uses was overwritten after it ran, or its data exchanged, so backward "
-                "would compute something else; write into a copy, or after backward()"
+                f"{self}: a tensor that the function uses was overwritten after it ran, or its data exchanged, so "
+                "backward would compute something else; write into a copy, or after backward()"
             )
 
     def infer(self, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> tuple[tuple[int, ...], DType]:

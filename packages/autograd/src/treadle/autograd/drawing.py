@@ -22,7 +22,7 @@ _MOST_BOXES = 1000
 
 _CHARACTER, _LINE, _PADDING, _GAP, _LAYER_GAP, _MARGIN = 7.4, 17.0, 13.0, 26.0, 44.0, 24.0
 _BESIDE = 14.0  # from a line to what is beside it
-_SWEEPS = 16
+_SWEEPS, _PULLS = 12, 60
 _COLOURS = {
     "parameter": ("#dcefdc", "#2e7d32", "parameter (requires grad)"),
     "constant": ("#eceff1", "#607d8b", "input without grad"),
@@ -219,10 +219,10 @@ def _position(places: list[_Place], layers: list[list[int]]) -> None:
             place.x = x + place.width / 2
             x += place.width + _GAP
         y += height + _LAYER_GAP
-    for sweep in range(_SWEEPS):
+    for sweep in range(_PULLS):
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
-            _pull([places[number] for number in layer], places, down, both=sweep >= _SWEEPS // 2)
+            _pull([places[number] for number in layer], places, down, both=sweep >= _SWEEPS)
     left = min((place.x - place.width / 2 for place in places), default=0.0)
     for place in places:
         place.x += _MARGIN - left
@@ -238,7 +238,8 @@ def _pull(row: list[_Place], places: list[_Place], down: bool, both: bool) -> No
     taken, offsets = 0.0, []
     for at, place in enumerate(row):
         above, below = place.above, place.below
-        neighbours = [places[each] for each in (above + below if both else (above or below) if down else below or above)]
+        wanted_by = above + below if both else (above or below) if down else (below or above)
+        neighbours = [places[each] for each in wanted_by]
         weights = [_weight(place, each) for each in neighbours]
         total = sum(weights)
         wanted = sum(w * each.x for w, each in zip(weights, neighbours, strict=True)) / total if total else place.x

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from treadle.autograd._location import Location
@@ -15,7 +14,7 @@ from treadle.autograd.checkpointing import Checkpoint
 from treadle.autograd.cost import flops_of
 from treadle.autograd.drawing import Box, Drawable
 from treadle.autograd.errors import GradientError
-from treadle.autograd.modules import ModuleGraph
+from treadle.autograd.modules import ModuleGraph, ModuleNames
 
 __all__ = ["Graph", "GraphNode", "reaches"]
 
@@ -121,23 +120,32 @@ class Graph(Drawable):
         """The node of a tensor. Raises KeyError if it is not in the graph."""
         number = self._numbers.get(id(tensor))
         if number is None:
-            what = f"a tensor of shape {tensor.shape}" if isinstance(tensor, Tensor) else type(tensor).__name__
+            given: Any = tensor
+            what = f"a tensor of shape {tensor.shape}" if isinstance(given, Tensor) else type(given).__name__
             raise KeyError(f"{what} is not in this graph of {len(self)} nodes")
         return self.nodes[number]
 
     def table(self) -> str:
-        """A line a node: number, op, operands, shape, dtype, bytes, FLOPs, whether a gradient is of use, the line."""
-        rows = [("", "node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built at")]
+        """A line a node: number, op, the module's call (if there is any), operands, shape, dtype, bytes, FLOPs, whether a
+        gradient is of use, the line.
+        """
+        names = ModuleNames(node.tensor.scope for node in self.nodes)
+        rows = [["", "node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built at"]]
         for node in self.nodes:
             tensor, place = node.tensor, node.location
             where = "" if place is None else f"{place.short}  {place.text}".rstrip()
             flops = f"{node.flops:,}" if tensor.op is not None else ""
             flows = "yes" if self.leads_to_parameter(node) else ""
-            rows.append((
-                f"%{node.number}", node.label, named(node.inputs), str(tensor.shape), tensor.dtype.name, f"{node.nbytes:,}", flops,
-                flows, where,
-            ))  # fmt: skip
-        return aligned(rows, right=(5, 6))
+            rows.append([
+                f"%{node.number}", node.label, named(node.inputs), str(tensor.shape), tensor.dtype.name,
+                f"{node.nbytes:,}", flops, flows, where,
+            ])  # fmt: skip
+        if names.calls:
+            rows[0].insert(2, "module")
+            for node, row in zip(self.nodes, rows[1:], strict=True):
+                scope = node.tensor.scope
+                row.insert(2, "" if scope is None else names.label(scope))
+        return aligned(rows, right=(6, 7) if names.calls else (5, 6))
 
     def collapse(self, depth: int | None = None) -> ModuleGraph:
         """The graph with one box for each call of a module, with summed operations, bytes and parameters.
@@ -161,9 +169,9 @@ class Graph(Drawable):
         >>> model = Model()
         >>> graph = ag.Graph.of(model(ag.Tensor([1.0], requires_grad=True, name="x")))
         >>> [box.label for box in graph.collapse()]
-        ['double (Double)', 'Tanh()']
+        ['x', 'double (Double)', 'Tanh()']
         >>> [box.label for box in graph.collapse(depth=0)]
-        ['Model']
+        ['x', 'Model']
         """
         return ModuleGraph(self, depth)
 

@@ -7,7 +7,7 @@ another thread, so that the boxes have no cycle. A call that was not collapsed l
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
@@ -74,9 +74,19 @@ def _count(parameters: Sequence[Tensor]) -> int:
 
 
 class ModuleNames:
-    """The dotted names of modules, parameters and buffers, read off the modules that were called."""
+    """The dotted names of modules, parameters and buffers, read off the modules that were called.
 
-    def __init__(self, scopes: Sequence[Scope]) -> None:
+    ``scopes`` are all calls by identity, also those around the ones given; ``calls`` says which call of its module each
+    is.
+    """
+
+    def __init__(self, innermost: Iterable[Scope | None]) -> None:
+        self._chains: dict[int, tuple[Scope, ...]] = {}
+        for each in innermost:
+            if each is not None and id(each) not in self._chains:
+                self._chains[id(each)] = _chain(each)
+        self.scopes = {id(each): each for chain in self._chains.values() for each in chain}
+        scopes = list(self.scopes.values())
         self._known: dict[int, dict[int, str]] = {}
         self._names: dict[int, str] = {}
         self._kept: list[Any] = []  # while ids are compared, nothing may be freed
@@ -100,6 +110,10 @@ class ModuleNames:
         self._several = len(parents) > 1
         self._repeated = {key for key, count in total.items() if count > 1}
 
+    def chain(self, scope: Scope | None) -> tuple[Scope, ...]:
+        """The calls around a node, outermost first."""
+        return () if scope is None else self._chains[id(scope)]
+
     def parts(self, module: Any) -> dict[int, str]:
         """The dotted names of all parts of a module by id."""
         found = self._known.get(id(module))
@@ -122,10 +136,12 @@ class ModuleNames:
         if scope.outer is None:
             return self._root_names[id(scope)]
         module, around = scope.module(), scope.outer
-        while module is not None and around is not None:
+        while module is not None:
             relative = self.parts(around.module()).get(id(module))
             if relative:
                 return self._below(around, relative)
+            if around.outer is None:
+                break
             around = around.outer
         return self._below(scope.outer, scope.kind)
 
@@ -167,20 +183,14 @@ class ModuleGraph(Drawable):
         if depth is not None and depth < 0:
             raise ValueError(f"Graph.collapse: depth must be 0 or more, not {depth}")
         self.graph = graph
-        chains: dict[int, tuple[Scope, ...]] = {}
-        for node in graph:
-            scope = node.tensor.scope
-            if scope is not None and id(scope) not in chains:
-                chains[id(scope)] = _chain(scope)
-        scopes = {id(each): each for chain in chains.values() for each in chain}
-        self.names = ModuleNames(list(scopes.values()))
-        self._scopes = scopes
+        self.names = ModuleNames(node.tensor.scope for node in graph)
+        self._scopes = scopes = self.names.scopes
         around = {id(each.outer) for each in scopes.values() if each.outer is not None}
         folded = self._folded()
         keys: dict[int, _Key] = {}
         for node in graph:
             scope = node.tensor.scope
-            chain = () if scope is None else chains[id(scope)]
+            chain = self.names.chain(scope)
             if depth is not None and len(chain) > depth:
                 keys[node.number] = ("call", id(chain[depth]))
             elif chain and id(chain[-1]) not in around:
@@ -195,7 +205,8 @@ class ModuleGraph(Drawable):
         for scope in self._scopes.values():
             if scope.outer is None or id(scope.module()) not in owned:
                 owned.update(self.names.parts(scope.module()))
-        inside, outside = set(), set()
+        inside: set[int] = set()
+        outside: set[int] = set()
         for node in self.graph:
             (outside if node.tensor.scope is None else inside).update(node.inputs)
         return {
@@ -240,7 +251,7 @@ class ModuleGraph(Drawable):
             scope = self._scopes[key[1]]
             return self.names.label(scope), scope.kind, _chain(scope.outer)
         node = self.graph.nodes[key[1]]
-        return node.label, "", _chain(node.tensor.scope)
+        return node.label, "", self.names.chain(node.tensor.scope)
 
     def __iter__(self) -> Iterator[ModuleNode]:
         return iter(self.nodes)

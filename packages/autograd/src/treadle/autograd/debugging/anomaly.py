@@ -83,7 +83,7 @@ def _values(tensor: Tensor) -> tuple[NDArray, ...]:
 def first_nonfinite(*outputs: Tensor) -> Finding | None:
     """The first node, operands before results, whose value holds a NaN or an infinity; None if all are finite.
 
-    Looks at the values that the graph behind the outputs still holds; raises GraphFreedError when backward has freed it.
+    Looks at the values that the graph behind the outputs still holds. Raises GraphFreedError when backward freed it.
 
     >>> import treadle.autograd as ag
     >>> x = ag.Tensor([-1.0, 4.0], requires_grad=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
@@ -50,10 +51,12 @@ def gradient_health(
     [('w', 'zero'), ('v', 'no gradient')]
     """
     pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
-    named = list(pairs)
+    named: list[Any] = list(pairs)
     for pair in named:
         if not isinstance(pair, tuple) or not isinstance(pair[-1], Tensor):
-            raise DTypeError("gradient_health: expected pairs of a name and a Tensor, as model.named_parameters() gives them")
+            raise DTypeError(
+                "gradient_health: expected pairs of a name and a Tensor, as model.named_parameters() gives them"
+            )
     return [_health(name, each, vanishing, exploding, mostly_zero) for name, each in named]
 
 

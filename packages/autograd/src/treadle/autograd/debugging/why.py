@@ -80,8 +80,8 @@ class Paths:
 class Why:
     """The gradient of a tensor, taken apart. Printed, it is a table with the largest contribution first.
 
-    ``edges`` are the contributions, largest first; ``gradient`` is their sum, and ``result`` what the tensor's own hooks
-    make of it: the same, bit for bit, where there are none.
+    ``edges`` are the contributions, largest first; ``gradient`` is their sum, and ``result`` what the tensor's own
+    hooks make of it: the same, bit for bit, where there are none.
     """
 
     def __init__(
