@@ -111,6 +111,15 @@ def test_hooks_run_and_the_tensors_own_are_told_apart() -> None:
     assert (reasons.gradient * 10.0).tolist() == reasons.result.tolist() and "hooks of the tensor" in str(reasons)
 
 
+def test_a_checkpoint_is_one_edge_and_no_more() -> None:
+    x, w = _leaf(3.0), _leaf(2.0)
+    y = (ag.checkpoint(lambda a: a * w * w, x) + w).sum()
+    reasons = ag.why(w, y)
+    assert [each.magnitude for each in reasons.edges] == [12.0, 1.0] and reasons.paths().count == 2
+    y.backward()
+    assert w.grad is not None and reasons.gradient.tolist() == w.grad.tolist() == [13.0]
+
+
 def test_long_answers_are_cut() -> None:
     x = _leaf(0.5, name="x")
     y: Any = x

@@ -126,7 +126,7 @@ class Graph(Drawable):
         return self.nodes[number]
 
     def table(self) -> str:
-        """A line a node: number, op, the module's call (if there is any), operands, shape, dtype, bytes, FLOPs, whether a
+        """A line a node: number, op, the call of its module, operands, shape, dtype, bytes, FLOPs, whether a
         gradient is of use, the line.
         """
         names = ModuleNames(node.tensor.scope for node in self.nodes)

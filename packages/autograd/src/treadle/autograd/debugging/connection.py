@@ -44,7 +44,8 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
     """Whether a gradient of ``output`` reaches ``tensor``; where it is cut when it does not.
 
     Cuts that are known: ``detach()``, ``no_grad()`` (not ``inference_mode``), a result of integers or booleans, and
-    functions without a gradient. What went through ``.data``, ``.numpy()`` or a new ``Tensor`` leaves no trace.
+    functions without a gradient. What went through ``.data``, ``.numpy()``, a new ``Tensor`` or an assignment under
+    ``no_grad()`` leaves no trace.
 
     >>> import treadle.autograd as ag
     >>> w = ag.Tensor([1.0], requires_grad=True)
@@ -74,7 +75,7 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
         return Connection(False, tuple(found), "not connected: the way is cut here")
     advice = (
         "not connected, and no cut is on record: either the output was never computed from the tensor, or the values "
-        "went through .data, .numpy(), a new Tensor, or inference_mode()"
+        "went through .data, .numpy(), a new Tensor, an assignment under no_grad(), or inference_mode()"
     )
     return Connection(False, (), advice)
 

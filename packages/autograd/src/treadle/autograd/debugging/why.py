@@ -132,17 +132,32 @@ class Why:
     __repr__ = __str__
 
 
+def _behind(output: Tensor) -> set[int]:
+    """The identities of the nodes of a graph. A rule may differentiate a graph of its own meanwhile (a checkpoint's
+    does), whose nodes are none of these.
+    """
+    seen: set[int] = set()
+    stack = [output]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(node.inputs)
+    return seen
+
+
 class _Contributions(Watcher):
     """Keeps what is added to one tensor's gradient."""
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Tensor, output: Tensor) -> None:
         super().__init__()
         self.tensor = tensor
+        self.graph = _behind(output)
         self.edges: list[Contribution] = []
 
     def on_contribution(self, node: Tensor, index: int, operand: Tensor, gradient: NDArray) -> None:
         """Note it, with a copy of the values: the engine may hand the same array on."""
-        if operand is self.tensor:
+        if operand is self.tensor and id(node) in self.graph:
             copied = constant(gradient.copy())
             self.edges.append(Contribution(node, index, len(self.edges), copied, _magnitude(gradient)))
 
@@ -178,7 +193,7 @@ def why(tensor: Tensor, output: Tensor, grad: Tensor | None = None) -> Why:
         raise GradientError("why: the output requires no grad; see connection() for where the path breaks")
     if not tensor.requires_grad:
         raise GradientError("why: the tensor does not require grad, so it has no gradient to explain")
-    with _Contributions(tensor) as watcher:
+    with _Contributions(tensor, output) as watcher:
         found = differentiate((output,), (grad,), (tensor,), True, False)
     if not found or found[0] is None:
         raise GradientError("why: the output does not depend on the tensor; see connection() for where the path breaks")
@@ -188,13 +203,15 @@ def why(tensor: Tensor, output: Tensor, grad: Tensor | None = None) -> Why:
 class _Order(Watcher):
     """Keeps the nodes in the order in which the engine comes to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Tensor) -> None:
         super().__init__()
+        self.graph = _behind(output)
         self.nodes: list[Tensor] = []
 
     def on_gradient(self, node: Tensor, grad: NDArray) -> None:
         """Note the node."""
-        self.nodes.append(node)
+        if id(node) in self.graph:
+            self.nodes.append(node)
 
 
 _MOST_CALLS = 300_000  # of rules, in following paths
@@ -202,7 +219,7 @@ _Partial = tuple[float, NDArray, Any]  # magnitude, gradient, (node, path before
 
 
 def _paths(tensor: Tensor, output: Tensor, seed: Tensor | None, whole: Tensor, k: int, beam: int | None) -> Paths:
-    with _Order() as watcher:
+    with _Order(output) as watcher:
         differentiate((output,), (seed,), (tensor,), True, False)
     if beam is None:
         beam = min(64, _MOST_CALLS // max(len(watcher.nodes), 1))
