@@ -179,6 +179,17 @@ def test_breakpoints_stop_the_walk(conditions: Any, expected: str) -> None:
     assert expected in str(step) and "stopped by" in str(step)
 
 
+def test_a_walk_must_be_begun_and_a_breakpoint_shows_what_was_given() -> None:
+    x = _leaf(1.0)
+    stepper = ag.Stepper(x * 2.0)
+    for use in (stepper.step, stepper.run, lambda: list(stepper)):
+        with pytest.raises(ag.GradientError, match="begin a walk"):
+            use()
+    assert str(stepper.break_on(op="Exp", norm_above=2.0)) == "Breakpoint(op='Exp', norm_above=2.0)"
+    with pytest.raises(TypeError, match="nonsense"):
+        stepper.break_on(nonsense=1)
+
+
 def test_breakpoints_on_names_and_bad_values_in_backward() -> None:
     x = _leaf(0.0, 4.0, name="x")
     loss = ag.sqrt(x).sum()

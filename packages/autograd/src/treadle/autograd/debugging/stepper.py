@@ -7,7 +7,7 @@ node at a time; nothing of it runs, or costs anything, unless one is made. The g
 import math
 import pdb
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import treadle.ndarray as nd
@@ -86,6 +86,12 @@ class Breakpoint:
     norm_below: float | None = None
     when: Callable[[Step], bool] | None = field(default=None, compare=False)
 
+    def __str__(self) -> str:
+        given = [
+            (each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name) != each.default
+        ]
+        return f"Breakpoint({', '.join(f'{name}={value!r}' for name, value in given)})"
+
     def holds(self, step: Step) -> bool:
         """Whether the step is one to stop at."""
         given = [step.value] if step.grad is None else [step.grad, *step.gradients]
@@ -134,7 +140,7 @@ class Stepper:
         self.breakpoints: list[Breakpoint] = []
         self._outputs = outputs
         self._seed = grad
-        self._walk: Iterator[Step] = iter(())
+        self._begun: Iterator[Step] | None = None
         self._values: dict[int, NDArray] = {}
         self._gradients: dict[int, NDArray] = {}
         self._parts: dict[int, tuple[NDArray, ...]] = {}  # all results of the ops with several
@@ -152,14 +158,14 @@ class Stepper:
         """Begin to compute every op again from the leaves' present values, operands first. Returns self."""
         self._values = {id(node.tensor): node.tensor.data for node in self.graph if node.tensor.is_leaf}
         self._gradients = {}
-        self._walk = self._forward()
+        self._begun = self._forward()
         return self
 
     def backward(self) -> "Stepper":
         """Begin to differentiate, outputs first, with the values that the graph holds. Returns self."""
         self._values = {id(node.tensor): node.tensor.data for node in self.graph}
         self._gradients = {}
-        self._walk = self._backward()
+        self._begun = self._backward()
         return self
 
     def step(self, into: bool = False) -> Step | None:
@@ -189,6 +195,12 @@ class Stepper:
     def gradient_of(self, tensor: Tensor) -> NDArray | None:
         """The gradient of a tensor as far as it has been added up; None where nothing has arrived."""
         return self._gradients.get(id(self.graph[tensor].tensor))
+
+    @property
+    def _walk(self) -> Iterator[Step]:
+        if self._begun is None:
+            raise GradientError("Stepper: begin a walk with forward() or backward()")
+        return self._begun
 
     def _call(self, rule: Callable[..., Any], *arguments: Any) -> Any:
         return pdb.runcall(rule, *arguments) if self._into_rules else rule(*arguments)
