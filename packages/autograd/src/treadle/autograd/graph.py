@@ -16,7 +16,7 @@ from treadle.autograd.drawing import Box, Drawable
 from treadle.autograd.errors import GradientError
 from treadle.autograd.modules import ModuleGraph, ModuleNames
 
-__all__ = ["Graph", "GraphNode", "reaches"]
+__all__ = ["Graph", "GraphNode", "behind", "reaches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,13 +311,16 @@ def reaches(tensor: Tensor, output: Tensor) -> bool:
     for each in (tensor, output):
         if not isinstance(each, Tensor):
             raise expected_tensor("reaches", each)
+    return any(each is tensor for each in behind(output))
+
+
+def behind(output: Tensor) -> Iterator[Tensor]:
+    """The output and every tensor that it was computed from, each once."""
     seen: set[int] = set()
     stack = [output]
     while stack:
         each = stack.pop()
-        if each is tensor:
-            return True
         if id(each) not in seen:
             seen.add(id(each))
+            yield each
             stack.extend(each.inputs)
-    return False

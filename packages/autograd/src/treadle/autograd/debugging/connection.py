@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from treadle.autograd._location import Location, locate
 from treadle.autograd._op import expected_tensor
 from treadle.autograd._tensor import Tensor
-from treadle.autograd.graph import reaches
+from treadle.autograd.graph import behind, reaches
 
 __all__ = ["Break", "Connection", "connection"]
 
@@ -63,12 +63,12 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
         advice = "not connected: the tensor has requires_grad=False; set it before the forward pass"
         return Connection(False, (), advice)
     found: list[Break] = []
-    for each in _leaves(output):
+    for each in (node for node in behind(output) if node.is_leaf):
         for reason, position, sources in each.breaks:
-            behind = [source() for source in sources]
-            known = [source for source in behind if source is not None]
+            alive = [source() for source in sources]
+            known = [source for source in alive if source is not None]
             certain = any(source is tensor or reaches(tensor, source) for source in known)
-            if certain or len(known) < len(behind):
+            if certain or len(known) < len(alive):
                 found.append(Break(reason, locate(position), certain))
     found = [each for each in found if each.certain] or found
     if found:
@@ -78,19 +78,3 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
         "went through .data, .numpy(), a new Tensor, an assignment under no_grad(), or inference_mode()"
     )
     return Connection(False, (), advice)
-
-
-def _leaves(output: Tensor) -> list[Tensor]:
-    """The tensors behind the output that no recorded op made."""
-    seen: set[int] = set()
-    leaves: list[Tensor] = []
-    stack = [output]
-    while stack:
-        each = stack.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            if each.is_leaf:
-                leaves.append(each)
-            else:
-                stack.extend(each.inputs)
-    return leaves

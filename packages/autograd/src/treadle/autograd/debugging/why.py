@@ -17,6 +17,7 @@ from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TupleGradient
 from treadle.autograd._watching import Watcher
 from treadle.autograd.errors import GradientError
+from treadle.autograd.graph import behind
 from treadle.ndarray import NDArray
 
 __all__ = ["Contribution", "Path", "Paths", "Why", "why"]
@@ -132,27 +133,13 @@ class Why:
     __repr__ = __str__
 
 
-def _behind(output: Tensor) -> set[int]:
-    """The identities of the nodes of a graph. A rule may differentiate a graph of its own meanwhile (a checkpoint's
-    does), whose nodes are none of these.
-    """
-    seen: set[int] = set()
-    stack = [output]
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            stack.extend(node.inputs)
-    return seen
-
-
 class _Contributions(Watcher):
-    """Keeps what is added to one tensor's gradient."""
+    """Keeps what is added to one tensor's gradient; not what a rule adds that differentiates a graph of its own."""
 
     def __init__(self, tensor: Tensor, output: Tensor) -> None:
         super().__init__()
         self.tensor = tensor
-        self.graph = _behind(output)
+        self.graph = {id(each) for each in behind(output)}
         self.edges: list[Contribution] = []
 
     def on_contribution(self, node: Tensor, index: int, operand: Tensor, gradient: NDArray) -> None:
@@ -205,7 +192,7 @@ class _Order(Watcher):
 
     def __init__(self, output: Tensor) -> None:
         super().__init__()
-        self.graph = _behind(output)
+        self.graph = {id(each) for each in behind(output)}
         self.nodes: list[Tensor] = []
 
     def on_gradient(self, node: Tensor, grad: NDArray) -> None:
