@@ -16,7 +16,6 @@ from treadle.autograd._watching import Watcher
 from treadle.autograd.errors import OpContractError, SavedValueError
 from treadle.autograd.mode import enable_grad, is_grad_enabled, lazy
 from treadle.autograd.ops.unary import positive
-from treadle.ndarray import DType
 
 __all__ = ["Checkpoint", "checkpoint"]
 
@@ -137,9 +136,6 @@ class Checkpoint(Op):
                 f"{self}: a tensor that the function uses was overwritten after it ran, or its data exchanged, so "
                 "backward would compute something else; write into a copy, or after backward()"
             )
-
-    def infer(self, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> tuple[tuple[int, ...], DType]:
-        raise OpContractError(f"{self}: the shape is known only once the function has run")
 
 
 def _variable(tensor: Tensor, recorded_too: bool = False) -> Tensor:
