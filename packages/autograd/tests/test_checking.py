@@ -157,3 +157,46 @@ def test_rules_of_ops_with_several_results_and_integer_operands_are_checked() ->
     x = ag.Tensor([[2.0, 1.0], [0.5, 3.0]], requires_grad=True)
     q, r = ag.linalg.qr(x)
     assert ag.check_rules((q @ r)[ag.Tensor([0, 1, 1])].sum()) == []
+
+
+class _WrongExp(ag.Op):
+    def forward(self, xp, x):  # type: ignore[no-untyped-def, override]
+        return xp.exp(x), ()
+
+    def backward(self, xp, grad, node):  # type: ignore[no-untyped-def]
+        return grad * 2.0
+
+
+def test_gradcheck_names_the_rule_at_fault_inside_a_function() -> None:
+    x = ag.Tensor([0.5, 1.0], requires_grad=True)
+    with pytest.raises(ag.GradientCheckError) as caught:
+        ag.gradcheck(lambda x: ag.sin(_WrongExp()(x * 0.5)).sum() + ag.tanh(x).sum(), x)
+    message = str(caught.value)
+    assert "the rule at fault:\n  _WrongExp(), built at" in message and message.count("_WrongExp()(x * 0.5)") == 1
+    assert "Sin" not in message.partition("fault")[2].partition("built at")[0]
+    with pytest.raises(ag.GradientCheckError, match=r"each op holds by itself.*detach"):
+        ag.gradcheck(lambda x: (x * x.detach()).sum(), x)
+
+
+def test_rules_inside_a_checkpoint_are_checked() -> None:
+    x, w = (ag.Tensor([0.5, 1.0], requires_grad=True) for _ in range(2))
+    assert ag.check_rules(ag.checkpoint(lambda x: ag.exp(x * w), x).sum()) == []
+    (fault,) = ag.check_rules(ag.checkpoint(lambda x: _WrongExp()(x * w), x).sum())
+    assert str(fault).startswith("_WrongExp(), built at")
+
+
+def test_rules_of_symmetric_operands_are_checked_as_such() -> None:
+    x = ag.Tensor([[2.0, 0.5], [0.5, 3.0]], requires_grad=True)
+    values, vectors = ag.linalg.eigh(x)
+    assert ag.check_rules(values.sum() + (vectors * vectors).sum() + ag.linalg.cholesky(x).sum()) == []
+
+
+def test_a_function_that_differentiates_inside_is_checked() -> None:
+    def slope(x: ag.Tensor) -> ag.Tensor:
+        (gradient,) = ag.grad((x * x * x).sum(), (x,), create_graph=True)
+        return gradient * ag.sin(x)
+
+    assert ag.gradcheck(lambda x: slope(x * 1.0), ag.Tensor([0.5, 2.0], requires_grad=True))
+    x = ag.Tensor([2.0], requires_grad=True)
+    expected = 6 * 2.0 * math.sin(2.0) + 12.0 * math.cos(2.0)
+    assert ag.numerical_gradient(lambda x: slope(x).sum(), x).item() == pytest.approx(expected, abs=1e-8)

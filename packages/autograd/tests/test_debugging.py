@@ -12,6 +12,7 @@ import pytest
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
+from treadle.autograd.debugging.reproduction import reproduction
 
 
 def _leaf(*values: float, name: str | None = None) -> ag.Tensor:
@@ -84,6 +85,54 @@ def test_why_of_an_inner_tensor_the_output_and_a_stranger() -> None:
         ag.why(ag.ones(1), loss)
 
 
+def test_hooks_run_and_the_tensors_own_are_told_apart() -> None:
+    def build() -> tuple[ag.Tensor, ag.Tensor]:
+        x = _leaf(1.0, 2.0, name="x")
+        y = ag.tanh(x)
+        y.register_hook(lambda grad: grad * 3.0)
+        z = y * x
+        z.register_op_hook(lambda node, gradients, grad: (gradients[0] * 2.0, gradients[1]))
+        return x, z.sum()
+
+    x, loss = build()
+    reasons = ag.why(x, loss)
+    stepper = ag.Stepper(loss)
+    list(stepper.backward())
+    loss.backward(retain_graph=True)
+    assert x.grad is not None and not np.allclose(x.grad.numpy(), np.tanh([1, 2]) + [1, 2] * (1 - np.tanh([1, 2]) ** 2))
+    assert reasons.gradient.numpy().tobytes() == x.grad.numpy().tobytes()
+    assert stepper.gradient_of(x).numpy().tobytes() == x.grad.numpy().tobytes()  # type: ignore[union-attr]
+    x.grad = None
+    x.register_hook(lambda grad: grad * 10.0)
+    reasons = ag.why(x, loss)
+    list(stepper.backward())
+    loss.backward()
+    assert reasons.result.tolist() == x.grad.tolist() == stepper.gradient_of(x).tolist()  # type: ignore[union-attr, attr-defined]
+    assert (reasons.gradient * 10.0).tolist() == reasons.result.tolist() and "hooks of the tensor" in str(reasons)
+
+
+def test_a_checkpoint_is_one_edge_and_no_more() -> None:
+    x, w = _leaf(3.0), _leaf(2.0)
+    y = (ag.checkpoint(lambda a: a * w * w, x) + w).sum()
+    reasons = ag.why(w, y)
+    assert [each.magnitude for each in reasons.edges] == [12.0, 1.0] and reasons.paths().count == 2
+    y.backward()
+    assert w.grad is not None and reasons.gradient.tolist() == w.grad.tolist() == [13.0]
+
+
+def test_long_answers_are_cut() -> None:
+    x = _leaf(0.5, name="x")
+    y: Any = x
+    for _ in range(500):
+        y = ag.tanh(y) * x
+    assert len(str(ag.why(x, y)).splitlines()) == 22 and "481 other uses" in str(ag.why(x, y))
+    y = x
+    for _ in range(500):
+        y = y * 0.5 + y * 0.5
+    shown = str(ag.why(x, y).paths(k=1, beam=2))
+    assert "980 ops" in shown and "about 10^151 other paths" in shown and len(shown) < 1000
+
+
 # --- the stepper -----------------------------------------------------------------------------------------------------
 def test_the_stepper_computes_what_the_engine_computes() -> None:
     generator = np.random.default_rng(1)
@@ -130,6 +179,17 @@ def test_breakpoints_stop_the_walk(conditions: Any, expected: str) -> None:
     assert expected in str(step) and "stopped by" in str(step)
 
 
+def test_a_walk_must_be_begun_and_a_breakpoint_shows_what_was_given() -> None:
+    x = _leaf(1.0)
+    stepper = ag.Stepper(x * 2.0)
+    for use in (stepper.step, stepper.run, lambda: list(stepper)):
+        with pytest.raises(ag.GradientError, match="begin a walk"):
+            use()
+    assert str(stepper.break_on(op="Exp", norm_above=2.0)) == "Breakpoint(op='Exp', norm_above=2.0)"
+    with pytest.raises(TypeError, match="nonsense"):
+        stepper.break_on(nonsense=1)
+
+
 def test_breakpoints_on_names_and_bad_values_in_backward() -> None:
     x = _leaf(0.0, 4.0, name="x")
     loss = ag.sqrt(x).sum()
@@ -164,6 +224,40 @@ print("gradient", stepper.gradient_of(x).tolist())
     done = subprocess.run([sys.executable, "-c", program], input=commands, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "seen [2.0]" in done.stdout and "gradient [2.0]" in done.stdout
+
+
+def test_a_breakpoint_in_a_rule_stops_the_engine_too() -> None:
+    program = """
+import treadle.autograd as ag
+
+class Twice(ag.Op):
+    def forward(self, xp, x):
+        return x * 2.0, ()
+    def backward(self, xp, grad, node):
+        breakpoint()
+        return grad * 2.0
+
+x = ag.Tensor([1.0], requires_grad=True)
+Twice()(x).sum().backward()
+print("gradient", x.grad.tolist())
+"""
+    commands = "print('seen', grad.tolist(), node.shape)\ncontinue\n"
+    done = subprocess.run([sys.executable, "-c", program], input=commands, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "seen [1.0] (1,)" in done.stdout and "gradient [2.0]" in done.stdout
+
+
+@pytest.mark.parametrize("op", ["Tanh", "MatMul", "Sum", "Multiply"])
+def test_the_debugger_stops_inside_the_rules_of_treadle(op: str) -> None:
+    program = f"""
+import treadle.autograd as ag
+x = ag.Tensor([[0.5]], requires_grad=True)
+y = dict(Tanh=ag.tanh(x), MatMul=x @ x, Sum=x.sum(), Multiply=x * x)["{op}"]
+ag.Stepper(y).backward().step(into=True)
+"""
+    commands = "print('stopped in', type(self).__name__, grad.tolist())\ncontinue\n"
+    done = subprocess.run([sys.executable, "-c", program], input=commands, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and f"stopped in {op} " in done.stdout, done.stdout + done.stderr
 
 
 # --- NaN and infinities ----------------------------------------------------------------------------------------------
@@ -208,6 +302,42 @@ def test_a_finding_is_written_as_a_test_that_fails(tmp_path: Path) -> None:
     assert own is not None
     with pytest.raises(ValueError, match="Own"):
         own.write_test(tmp_path / "other.py")
+
+
+def test_an_op_with_several_results_is_blamed_by_its_name() -> None:
+    x = ag.Tensor([[0.0, 0.0], [0.0, 0.0]], requires_grad=True)
+
+    class Halves(ag.TupleOp):
+        def forward(self, xp: Any, *arrays: Any) -> Any:
+            return (arrays[0] * 0.5, 1.0 / arrays[0]), ()
+
+    first, second = Halves()(x)
+    finding = ag.first_nonfinite((first * second).sum())
+    assert finding is not None and type(finding.op).__name__ == "Halves" and finding.introduced
+    assert "result 0: shape (2, 2), float32, from 0 to 0" in str(finding) and "result 1" in str(finding)
+    finding = ag.first_nonfinite(first.sum())  # the other result is bad, though nobody uses it
+    assert finding is not None and type(finding.op).__name__ == "Halves"
+
+
+def test_any_configuration_is_written_exactly() -> None:
+    x = ag.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    bad = x / 0.0
+    rows = nd.asarray([1, 0])
+    results = [
+        x * float("nan"), float("inf") * x, bad.astype("float64"), bad[:, rows], bad[..., 0:1, None], bad.reshape(4),
+        ag.sum(bad, axis=(0, 1)), ag.clip(bad, float("-inf"), float("inf")), ag.pad(bad, ((1, 0), (0, 1))),
+        ag.einsum("ij,jk->ik", bad, x), ag.concat([x, bad]), ag.max_pool(bad.reshape((1, 1, 2, 2)), 2),
+        ag.matmul(bad, x), ag.softmax(bad, axis=0), ag.cumsum(bad, axis=0),
+    ]  # fmt: skip
+    for result in results:
+        assert result.op is not None
+        names: dict[str, Any] = {}
+        exec(reproduction(result.op, result.inputs), names)
+        with pytest.raises(AssertionError):
+            names["test_result_is_finite"]()
+    finite: dict[str, Any] = {}
+    exec(reproduction(x.sum().op, (x,)), finite)  # type: ignore[arg-type]
+    finite["test_result_is_finite"]()
 
 
 # --- connections -----------------------------------------------------------------------------------------------------
@@ -270,4 +400,6 @@ def test_gradient_health_names_the_sick() -> None:
     assert verdicts == {
         "a": "ok", "b": "exploding", "c": "vanishing", "d": "zero", "e": "not finite", "f": "no gradient",
     }  # fmt: skip
+    with pytest.raises(nd.DTypeError, match="pairs of a name and a Tensor"):
+        ag.gradient_health([a])  # type: ignore[list-item]
     assert "exploding" in "\n".join(str(each) for each in ag.gradient_health(parameters.items()))

@@ -1,11 +1,16 @@
 """The graph as a thing to look at: order, table, picture, reachability."""
 
+import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import treadle.autograd as ag
+import treadle.ndarray as nd
 
 
 def _network() -> tuple[ag.Tensor, dict[str, ag.Tensor], ag.Tensor]:
@@ -115,6 +120,115 @@ def test_svg_is_a_well_formed_layered_picture(tmp_path: Path) -> None:
             assert apart_x or apart_y
 
 
+def _attention(x: ag.Tensor, weights: dict[str, ag.Tensor]) -> ag.Tensor:
+    def heads(z: ag.Tensor) -> ag.Tensor:
+        return ag.permute_dims(ag.reshape(z, (2, 5, 2, 4)), (0, 2, 1, 3))
+
+    query, key, value = (heads(x @ weights[name]) for name in ("query", "key", "value"))
+    mixed = ag.softmax(query @ ag.matrix_transpose(key) / 2.0, axis=-1) @ value
+    return x + ag.reshape(ag.permute_dims(mixed, (0, 2, 1, 3)), (2, 5, 8)) @ weights["out"]
+
+
+def _unrolled(steps: int) -> ag.Tensor:
+    h, w, u = ag.zeros((2, 6)), ag.ones((6, 6)).requires_grad_(), ag.ones((4, 6)).requires_grad_()
+    for _ in range(steps):
+        h = ag.tanh(ag.ones((2, 4)) @ u + h @ w)
+    return h
+
+
+def _points(path: str) -> Iterator[tuple[float, float]]:
+    """Points along a path of the commands M, V and C."""
+    x = y = 0.0
+    for command, text in re.findall(r"([MVC])([^MVC]*)", path):
+        numbers = [float(each) for each in text.split()]
+        if command == "M":
+            x, y = numbers
+        elif command == "V":
+            yield from ((x, y + (numbers[0] - y) * at / 8) for at in range(9))
+            y = numbers[0]
+        else:
+            ends = [(x, y), *zip(numbers[::2], numbers[1::2], strict=True)]
+            for at in range(17):
+                t = at / 16
+                factors = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+                yield tuple(sum(f * end[axis] for f, end in zip(factors, ends, strict=True)) for axis in (0, 1))
+            x, y = numbers[-2:]
+
+
+@pytest.mark.parametrize("kind", ["attention", "unrolled", "diamonds"])
+def test_edges_run_beside_boxes_and_boxes_apart(kind: str) -> None:
+    if kind == "attention":
+        weights = {name: ag.ones((8, 8)).requires_grad_() for name in ("query", "key", "value", "out")}
+        x = ag.ones((2, 5, 8)).requires_grad_()
+        output = _attention(_attention(x, weights), weights)
+    elif kind == "unrolled":
+        output = _unrolled(30)
+    else:
+        output = ag.ones(1).requires_grad_()
+        for _ in range(12):
+            output = ag.tanh(output * 0.5) + output * 0.25 + ag.ones(1)
+    graph = ag.Graph.of(output)
+    root = ElementTree.fromstring(graph.svg())
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = []
+    for group in root.iter(f"{space}g"):
+        (rect,) = group.iter(f"{space}rect")
+        left, top, width, height = (float(rect.get(name, 0)) for name in ("x", "y", "width", "height"))
+        boxes.append((left, top, left + width, top + height))
+        for each in group.iter(f"{space}text"):
+            assert len(each.text or "") * 6.0 <= width and top < float(each.get("y", 0)) < top + height
+    assert len(boxes) == len(graph)
+    assert not [
+        (a, b) for a, b in combinations(boxes, 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+    ]
+    lines = [each.get("d", "") for each in root.iter(f"{space}path") if each.get("fill") == "none"]
+    for x, y in (point for line in lines for point in _points(line)):
+        assert not [box for box in boxes if box[0] < x < box[2] and box[1] + 0.2 < y < box[3] - 0.2]
+    ends = [each for each in root.iter(f"{space}path") if each.get("marker-end")]
+    assert len(ends) == sum(len(set(node.inputs)) for node in graph)
+
+
+def test_ops_on_leaves_stand_right_above_their_use() -> None:
+    root = ElementTree.fromstring(ag.Graph.of(_unrolled(20)).svg())
+    assert float(root.get("width", 0)) < 800.0
+
+
+def test_what_nobody_could_read_is_refused_or_cut() -> None:
+    x = ag.Tensor([1.0], requires_grad=True)
+    y = x
+    for _ in range(1500):
+        y = y * 0.5 + y * 0.5
+    graph = ag.Graph.of(y)
+    with pytest.raises(ag.GradientError, match=r"4,501 nodes make no picture.*collapse"):
+        graph.svg()
+    tree = graph.tree()
+    assert len(tree) < 20_000 and re.search(r"\([0-9,]+ nodes lie deeper than 40 branchings", tree)
+    assert "deeper" not in graph.tree(depth=None)
+    with pytest.raises(ValueError, match="depth"):
+        graph.tree(depth=-1)
+    wide = ag.Graph.of(ag.concat([x * float(i) for i in range(2000)]))
+    assert len(str(wide)) < 600_000 and "(2,000)" in str(wide)
+
+
+def test_what_is_no_tensor_is_refused() -> None:
+    x = ag.Tensor([1.0], requires_grad=True)
+    tools: list[Any] = [ag.Graph.of, ag.Stepper, lambda y: ag.reaches(x, y), lambda y: ag.why(y, x), ag.first_nonfinite]
+    for tool in [*tools, lambda y: ag.connection(x, y)]:
+        with pytest.raises(nd.DTypeError, match="expected a Tensor"):
+            tool([1.0])
+    with pytest.raises(KeyError, match="float is not in this graph"):
+        ag.Graph.of(x)[1.0]  # type: ignore[index]
+    assert len(ag.Graph.of()) == 0 and ag.Graph.of().tree() == ""
+
+
+def test_what_lazy_mode_has_put_off_is_named_and_left_alone() -> None:
+    with ag.lazy():
+        constant = ag.ones((2, 2)) @ ag.ones((2, 2))
+        y = ag.exp(ag.Tensor([1.0], requires_grad=True, name="x"))
+    assert "MatMul() (not computed yet)" in str(ag.Graph.of(constant)) and not constant.is_realized
+    assert ag.Graph.of(y).svg() and ag.Graph.of(y).tree() and not y.is_realized
+
+
 def test_svg_escapes_names() -> None:
     x = ag.Tensor([1.0], requires_grad=True, name='a<b & "c"')
     root = ElementTree.fromstring(ag.Graph.of(x * 2).svg())
@@ -171,3 +285,38 @@ def test_replace_passes_ops_with_several_results() -> None:
     q, r = ag.linalg.qr(y)
     changed = ag.Graph.of((q @ r).sum()).replace(y, ag.ops.Multiply(right=2.0))
     assert changed.nodes[-1].tensor.item() == pytest.approx(14.0)
+
+
+def test_replace_of_one_of_several_results() -> None:
+    x = ag.Tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    values, vectors = ag.linalg.eigh(x)
+    loss = values.sum() + ag.sum(vectors * vectors) * 10.0
+    graph = ag.Graph.of(loss)
+
+    class Swapped(ag.TupleOp):
+        def forward(self, xp, a):  # type: ignore[no-untyped-def, override]
+            return (xp.diagonal(a), a), ()
+
+    both = graph.replace(vectors, Swapped())
+    assert both.nodes[-1].tensor.item() == pytest.approx(5.0 + 10.0 * 15.0)
+    one = graph.replace(vectors, ag.ops.Positive())
+    assert one.nodes[-1].tensor.item() == pytest.approx(5.0 + 10.0 * 15.0)
+    assert graph.replace(values, ag.ops.Positive()).nodes[-1].tensor.shape == ()
+    assert values in one and vectors not in one and values not in both
+    labels = [node.label for node in graph]
+    assert "Eigh()[0]" in labels and "Eigh()[1]" in labels
+    with pytest.raises(ag.GradientError, match="has 3 results where the graph has 2"):
+        graph.replace(values, ag.ops.SVD())
+    doubled = x * 2.0
+    with pytest.raises(ag.GradientError, match="has 2 results where the graph has 1"):
+        ag.Graph.of(ag.exp(doubled)).replace(doubled, ag.ops.QR())
+
+
+def test_replace_refuses_what_a_checkpoint_hides() -> None:
+    x = ag.Tensor([1.0, 4.0], requires_grad=True)
+    y = ag.exp(x)
+    loss = ag.checkpoint(lambda z: z * y, x).sum()
+    with pytest.raises(ag.GradientError, match="make it an argument"):
+        ag.Graph.of(loss).replace(y, ag.ops.Sqrt())
+    loss = ag.checkpoint(lambda z, y: z * y, x, y).sum()
+    assert ag.Graph.of(loss).replace(y, ag.ops.Sqrt()).nodes[-1].tensor.item() == pytest.approx(9.0)

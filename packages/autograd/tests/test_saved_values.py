@@ -1,5 +1,6 @@
 """Values saved for backward: overwriting one is noticed, whichever way it happens."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -76,3 +77,43 @@ def test_exchanged_data_is_noticed_by_second_derivatives() -> None:
     x.data = nd.ones(2, dtype="float64")
     y.backward()
     assert _grad(x) == [0.0, 0.0]  # from the values that were saved
+
+
+def test_a_checkpoint_notices_what_its_function_uses_changing() -> None:
+    x = ag.Tensor([3.0], requires_grad=True)
+    w = ag.Tensor([2.0], requires_grad=True)
+
+    def run(change: Callable[[ag.Tensor], object], chain: bool = False) -> None:
+        factor = ag.Tensor([5.0])
+
+        def function(x: ag.Tensor) -> ag.Tensor:
+            inner = ag.checkpoint(lambda y: y * factor, x) if chain else x * (factor * 2.0)
+            return inner * w + ag.zeros(1)
+
+        y = ag.checkpoint(function, x)
+        change(factor)
+        y.backward()
+
+    run(lambda factor: None)
+    assert x.grad is not None and x.grad.tolist() == [20.0]
+
+    def exchange(tensor: ag.Tensor) -> None:
+        tensor.data = nd.asarray([7.0])
+
+    for change in (lambda factor: factor.__setitem__(0, 6.0), exchange, lambda factor: exchange(w)):
+        for chain in (False, True):
+            with pytest.raises(ag.SavedValueError, match="function uses was overwritten"):
+                run(change, chain)
+
+
+def test_a_checkpoint_does_not_mind_what_its_result_does_not_depend_on() -> None:
+    x, running = ag.Tensor([3.0], requires_grad=True), ag.Tensor([0.0])
+
+    def function(x: ag.Tensor) -> ag.Tensor:
+        with ag.no_grad():
+            running[...] = running * 0.9 + x * 0.1  # as batch normalisation does
+        return x * x
+
+    y = ag.checkpoint(function, x)
+    y.backward()
+    assert x.grad is not None and x.grad.tolist() == [6.0]

@@ -52,6 +52,7 @@ def test_everything_passes_uncompiled() -> None:
         str(HERE / name)
         for name in (
             "test_tensor.py",
+            "test_modules.py",
             "test_mode.py",
             "test_engine.py",
             "test_saved_values.py",

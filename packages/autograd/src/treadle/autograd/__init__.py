@@ -44,6 +44,7 @@ from treadle.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+from treadle.autograd.modules import Scoped
 from treadle.autograd.own_ops import function_op
 
 __version__ = "0.1.0"
@@ -51,8 +52,8 @@ __version__ = "0.1.0"
 __all__ = [
     "ExportError", "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError",
     "Op",
-    "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
-    "function_op", "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode",
+    "OpContractError", "SavedValueError", "Scoped", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint",
+    "enable_grad", "function_op", "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode",
     "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad",
     "numerical_gradient", "ops", "reaches", "set_grad_enabled", "tensor",
 ]  # fmt: skip

@@ -38,8 +38,6 @@ cdef class Run:
 
     @cython.locals(operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)
     cdef int _propagate(self, Tensor node, grad, Py_ssize_t start) except -1
-    cdef tuple _op_hooked(self, Tensor node, tuple results, grad)
-    cdef object _hooked(self, Tensor node, grad)
     cdef int _accumulate(self, Tensor node, grad) except -1
     cdef Tensor _own(self, grad)
     cdef int _seed(self, Tensor root, gradient, Py_ssize_t slot) except -1

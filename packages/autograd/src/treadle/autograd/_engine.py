@@ -15,6 +15,7 @@ import threading
 from typing import Any
 
 import treadle.ndarray as _nd
+from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TensorTuple, TupleGradient
@@ -190,7 +191,7 @@ class Run:
             nodes[slot] = None
             grads[slot] = None
             if node._hooks is not None and grad is not None and not (self.boundary and slot in self.target_slots):
-                grad = self._hooked(node, grad)
+                grad = hooked(node, grad, self.create_graph)
             if self.found is not None and slot in self.target_slots:
                 for index in self.target_slots[slot]:
                     self.found[index] = self._own(grad)
@@ -230,7 +231,7 @@ class Run:
                 f"{op}: backward gave {len(results)} gradients for {len(inputs)} inputs{node._built_at()}"
             )
         if node._op_hooks is not None:
-            results = self._op_hooked(node, results, grad)
+            results = op_hooked(node, results, grad, self.create_graph)
         grads = self.grads
         for index in range(len(inputs)):
             slot = self.edges[start + index]
@@ -247,36 +248,6 @@ class Run:
                 self.watcher.contribution(node, index, operand, gradient)
             before = grads[slot]
             grads[slot] = gradient if before is None else before + gradient
-
-    def _hooked(self, node: Tensor, grad: Any) -> Any:
-        """The whole gradient of a node as its hooks leave it."""
-        for hook in list(node._hooks.values()):
-            given = grad if self.create_graph else constant(grad)
-            result = hook(given)
-            if result is None:
-                continue
-            if not isinstance(result, Tensor) or not _fits(result.data, node):
-                expected = f"expected None or a Tensor of shape {node.shape}, dtype {node.dtype}"
-                found = f"shape {result.shape}, dtype {result.dtype}" if isinstance(result, Tensor) else type(result)
-                raise OpContractError(f"hook {hook!r} of {node._op or 'a leaf'}: {expected}, got {found}")
-            grad = result if self.create_graph else result.data
-        return grad
-
-    def _op_hooked(self, node: Tensor, results: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
-        """The gradients of a node's inputs as its op hooks leave them."""
-        for hook in list(node._op_hooks.values()):
-            plain = not self.create_graph
-            given = tuple([constant(each) if plain and type(each) is _array_type else each for each in results])
-            changed = hook(node, given, constant(grad) if plain else grad)
-            if changed is None:
-                continue
-            changed = changed if type(changed) is tuple else (changed,)
-            if len(changed) != len(results):
-                raise OpContractError(
-                    f"op hook {hook!r} of {node._op}: it gave {len(changed)} gradients for {len(results)} inputs"
-                )
-            results = tuple([each.data if plain and isinstance(each, Tensor) else each for each in changed])
-        return results
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
         """Add to ``.grad``."""

@@ -1,6 +1,20 @@
-"""Which line of the user's called: the innermost Python frame outside of treadle."""
+"""Where an op was called: the innermost Python frame outside of treadle, and the module whose call it is part of."""
 
 cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.weakref cimport PyWeakref_NewRef
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #define TREADLE_THREAD_LOCAL __declspec(thread)
+    #else
+    #define TREADLE_THREAD_LOCAL __thread
+    #endif
+    static TREADLE_THREAD_LOCAL PyObject *treadle_scope = NULL;
+    """
+    PyObject *treadle_scope  # the call that this thread is in, an owned reference; NULL outside of any
 
 cdef extern from "Python.h":
     ctypedef struct PyThreadState
@@ -15,6 +29,48 @@ cdef extern from "Python.h":
     void Py_DECREF(void *object)
 
 
+@cython.final
+@cython.no_gc
+@cython.freelist(64)
+cdef class Scope:
+    """One call of a module: the module (weakly, so that no node keeps it alive), its class's name, the call around."""
+
+    cdef readonly object module
+    cdef readonly str kind
+    cdef readonly Scope outer
+
+
+cdef class Scoped:
+    """Base of what is called and has a ``forward``: the call runs it, and nodes made meanwhile know the call.
+
+    ``_has_hooks`` sends the call through ``_call_with_hooks(args, kwargs)`` instead. No Python frame is spent on it.
+    """
+
+    _has_hooks = False
+
+    def __call__(self, *args, **kwargs):
+        global treadle_scope
+        cdef Scope scope = Scope.__new__(Scope)
+        cdef PyObject *outer = treadle_scope
+        scope.module = PyWeakref_NewRef(self, None)
+        scope.kind = type(self).__name__
+        if outer != NULL:
+            scope.outer = <Scope>outer
+        Py_INCREF(scope)
+        treadle_scope = <PyObject *>scope
+        try:
+            if self._has_hooks:
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs)
+        finally:
+            Py_XDECREF(treadle_scope)
+            treadle_scope = outer
+
+    def named_parts(self):
+        """The modules, parameters and buffers below, and their dotted names; a subclass knows."""
+        return ()
+
+
 cdef str _NAME = "__name__"
 
 
@@ -22,10 +78,11 @@ cdef str _NAME = "__name__"
 @cython.no_gc
 @cython.freelist(256)
 cdef class Position:
-    """A code object and the index of an instruction in it. The garbage collector need not look at it."""
+    """A code object, an instruction in it, and the call of a module. The garbage collector need not look at it."""
 
     cdef readonly object code
     cdef readonly int instruction
+    cdef readonly Scope scope
 
 
 def position():
@@ -53,6 +110,8 @@ def position():
     result = Position.__new__(Position)
     result.code = <object>code
     result.instruction = PyFrame_GetLasti(frame)
+    if treadle_scope != NULL:
+        result.scope = <Scope>treadle_scope
     Py_DECREF(code)
     Py_DECREF(frame)
     return result

@@ -2,23 +2,17 @@
 
 import dis
 import linecache
-import sys
-from collections import namedtuple
 from dataclasses import dataclass
+from functools import lru_cache
+from os.path import basename
+from types import CodeType
 
-__all__ = ["Location", "locate", "position"]
+__all__ = ["Location", "Scope", "Scoped", "locate", "position"]
 
 try:
-    from treadle.autograd._frames import Position, position
+    from treadle.autograd._frames import Position, Scope, Scoped, position
 except ImportError:  # not compiled
-    Position = namedtuple("Position", "code instruction")  # type: ignore[no-redef]
-
-    def position() -> Position | None:
-        """The innermost frame whose module is not treadle's."""
-        frame = sys._getframe()
-        while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
-            frame = frame.f_back
-        return Position(frame.f_code, frame.f_lasti)  # type: ignore[call-arg]
+    from treadle.autograd._uncompiled import Position, Scope, Scoped, position  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +27,21 @@ class Location:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    @property
+    def short(self) -> str:
+        """The file's name without its folders, and the line."""
+        return f"{basename(self.file)}:{self.line}"
+
 
 def locate(place: Position | None) -> Location | None:
     """The line of a position."""
     if place is None:
         return None
-    code, instruction = place.code, place.instruction
+    return _read(place.code, place.instruction)
+
+
+@lru_cache(maxsize=1024)
+def _read(code: CodeType, instruction: int) -> Location:
     line = code.co_firstlineno
     for offset, number in dis.findlinestarts(code):
         if offset > instruction:

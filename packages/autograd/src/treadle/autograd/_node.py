@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from treadle.autograd._handle import Handle
-from treadle.autograd._location import Location, locate, position
+from treadle.autograd._location import Location, Scope, locate, position
 from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
 from treadle.ndarray import NDArray
 
@@ -270,6 +270,16 @@ class Node:
             self._op_hooks = {}
         return Handle(self._op_hooks, hook)
 
+    @property
+    def hooks(self) -> tuple[Any, ...]:
+        """What :meth:`register_hook` has registered, in order."""
+        return () if self._hooks is None else tuple(self._hooks.values())
+
+    @property
+    def op_hooks(self) -> tuple[Any, ...]:
+        """What :meth:`register_op_hook` has registered, in order."""
+        return () if self._op_hooks is None else tuple(self._op_hooks.values())
+
     def retain_grad(self) -> Any:
         """Make backward() leave this inner tensor's gradient in ``.grad`` too. Returns self."""
         if not self._requires_grad:
@@ -320,6 +330,12 @@ class Node:
     def location(self) -> Location | None:
         """The user's line that built this node; None for a leaf."""
         return locate(self._position)
+
+    @property
+    def scope(self) -> Scope | None:
+        """The call of a module that built this node; None outside of any, and for a leaf."""
+        place = self._position
+        return None if place is None else place.scope
 
 
 def broken(tensor: "Tensor", reason: str, sources: "tuple[Tensor, ...]") -> None:

@@ -5,14 +5,14 @@ from typing import Any
 
 from treadle.ndarray import DTypeError, NDArray
 
-__all__ = ["as_scalar", "describe", "is_data", "kind_of", "named", "refuse"]
+__all__ = ["as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "named", "refuse"]
 
 
-def describe(op: object) -> str:
-    """The op's name and the configuration that differs from the default: ``MatMul(transpose_b=True)``.
+def configuration(op: object) -> dict[str, Any]:
+    """The op's configuration where it differs from the default, by the names that its constructor takes.
 
-    The configuration is read off the signature of ``__init__`` and the attributes of the same names; compiled classes,
-    which have no signature, name it in ``configuration`` (with None for the default).
+    It is read off the signature of ``__init__`` and the attributes of the same names; compiled classes, which have no
+    signature, name it in ``configuration`` (with None for the default).
     """
     known: Any = getattr(op, "configuration", None)
     if known is not None:
@@ -21,11 +21,17 @@ def describe(op: object) -> str:
         defaults = {}
     else:
         defaults = {name: each.default for name, each in inspect.signature(type(op)).parameters.items()}
-    parts = []
-    for name, default in defaults.items():
-        value = getattr(op, name, default)
-        if value is not default and not _equal(value, default):
-            parts.append(f"{name}={_short(value)}")
+    found = {name: getattr(op, name, default) for name, default in defaults.items()}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not defaults[name] and not _equal(value, defaults[name])
+    }
+
+
+def describe(op: object) -> str:
+    """The op's name and the configuration that differs from the default: ``MatMul(transpose_b=True)``."""
+    parts = [f"{name}={_short(value)}" for name, value in configuration(op).items()]
     return f"{type(op).__name__}({', '.join(parts)})"
 
 
@@ -66,6 +72,11 @@ def refuse(op: object, index: int, value: Any) -> DTypeError:
 def named(name: str, options: dict[str, Any]) -> Any:
     """The array function of a name with its options, of the namespace to compute with and the operands."""
     return lambda xp, *operands: getattr(xp, name)(*operands, **options)
+
+
+def expected_tensor(name: str, value: object) -> DTypeError:
+    """The error for an argument of a function that is no tensor."""
+    return DTypeError(f"{name}: expected a Tensor, not {type(value).__name__}; wrap data with Tensor(...)")
 
 
 def kind_of(result: Any) -> str:

@@ -11,17 +11,20 @@ from itertools import product
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd._tuples import TupleItem
+from treadle.autograd.checkpointing import Checkpoint
 from treadle.autograd.errors import GradientCheckError, GradientError
 from treadle.autograd.gradients import grad
 from treadle.autograd.graph import Graph
-from treadle.autograd.mode import enable_grad, no_grad
+from treadle.autograd.mode import enable_grad
+from treadle.autograd.ops import Cholesky, Eigh
 from treadle.ndarray import DTypeError, NDArray, ShapeError
 
 __all__ = ["check_rules", "gradcheck", "gradgradcheck", "numerical_gradient"]
 
 Function = Callable[..., Any]
+_OF_SYMMETRIC = (Cholesky, Eigh)  # they read one triangle; their rules give the gradient with respect to both
 _GOLDEN = 0.6180339887498949
 
 
@@ -67,7 +70,7 @@ def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor
         raise DTypeError(f"numerical_gradient: x must be a Tensor, not {type(x).__name__}; wrap it with Tensor(...)")
     if x.dtype.kind != "f":
         raise DTypeError(f"numerical_gradient: x must be floating, not {x.dtype.name}; convert it with astype")
-    with _in_float64([x]), no_grad():
+    with _in_float64([x]):  # with the graph on: the function may differentiate
         result = nd.zeros(x.shape, dtype="float64", device=x.device)
         for index, step in _perturbed(x.data, h):
             result[index] = result[index].item() + _scalar(function(x)) / (2.0 * step)
@@ -90,14 +93,24 @@ def gradcheck(
     Every element of every input that requires grad is compared; the outputs (a tensor or several, of any shape) enter
     with weights that differ element by element.
 
-    Returns True, or raises GradientCheckError that names the input, the element and both values. Raises GradientError
-    when no input requires grad, or when the function writes into an input.
+    Returns True, or raises GradientCheckError that names the input, the element and both values, and the ops in the
+    function whose own rules do not hold (see :func:`check_rules`), with their lines. Raises GradientError when no input
+    requires grad, or when the function writes into an input.
 
     >>> import treadle.autograd as ag
     >>> ag.gradcheck(lambda x: ag.exp(x) * x, ag.Tensor([[0.5, 1.0]], requires_grad=True))
     True
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    difference = _difference(function, given, h, atol, rtol)
+    if difference is not None:
+        blame = "" if isinstance(function, Op) else _blame(function, given, h, atol, rtol)
+        raise GradientCheckError(f"gradcheck: {difference}{blame}")
+    return True
+
+
+def _difference(function: Function, given: tuple[Tensor, ...], h: float, atol: float, rtol: float) -> str | None:
+    """Where the gradients differ from the central differences, in words; None where they do not."""
     checked = [each for each in given if each.requires_grad]
     if not checked:
         raise GradientError("gradcheck: no input requires grad")
@@ -110,8 +123,20 @@ def gradcheck(
             raise GradientError("gradcheck: the function, or a rule in it, writes into an input")
         for number, tensor in enumerate(given):
             if tensor.requires_grad:
-                _compare(function, given, number, analytic.pop(0), h, atol, rtol)
-    return True
+                found = _difference_of(function, given, number, analytic.pop(0), h, atol, rtol)
+                if found is not None:
+                    return f"gradient of input {number} {found}"
+    return None
+
+
+def _blame(function: Function, given: tuple[Tensor, ...], h: float, atol: float, rtol: float) -> str:
+    """Which ops of the function have a wrong rule, in words."""
+    with enable_grad():
+        outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
+    faults = check_rules(*outputs, h=h, atol=atol, rtol=rtol)
+    if not faults:
+        return "; the rule of each op holds by itself, so look for what is not part of the graph (detach, .data, state)"
+    return "; the rule at fault:\n" + "\n".join(f"  {fault}" for fault in faults)
 
 
 def _analytic(function: Function, given: tuple[Tensor, ...], checked: list[Tensor]) -> list[NDArray]:
@@ -126,20 +151,17 @@ def _analytic(function: Function, given: tuple[Tensor, ...], checked: list[Tenso
     ]
 
 
-def _compare(
+def _difference_of(
     function: Function, given: tuple[Tensor, ...], number: int, analytic: NDArray, h: float, atol: float, rtol: float
-) -> None:
+) -> str | None:
     numeric: dict[tuple[int, ...], float] = {}
-    with no_grad():
-        for index, step in _perturbed(given[number].data, h):
-            numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) / (2.0 * step)
+    for index, step in _perturbed(given[number].data, h):  # with the graph on: the function may differentiate
+        numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) / (2.0 * step)
     for index, expected in numeric.items():
         got = analytic[index].item()
         if not abs(got - expected) <= atol + rtol * abs(expected):
-            raise GradientCheckError(
-                f"gradcheck: gradient of input {number} at {index}: the rules give {got:.10g}, the central difference "
-                f"{expected:.10g}"
-            )
+            return f"at {index}: the rules give {got:.10g}, the central difference {expected:.10g}"
+    return None
 
 
 def _outputs(value: Any) -> tuple[Tensor, ...]:
@@ -198,12 +220,19 @@ def check_rules(*outputs: Tensor, h: float = 1e-6, atol: float = 1e-5, rtol: flo
         op: Any = node.tensor.op
         if op is None or isinstance(op, TupleItem) or not node.tensor.requires_grad:
             continue
-        operands = [
+        if isinstance(op, Checkpoint):
+            found += check_rules(op.again(*node.tensor.inputs[: op.count]), h=h, atol=atol, rtol=rtol)
+            continue
+        operands = tuple(
             Tensor(each.data.copy(), requires_grad=each.requires_grad) if each.dtype.kind == "f" else each
             for each in node.tensor.inputs
-        ]
-        try:
-            gradcheck(op, operands, h=h, atol=atol, rtol=rtol)
-        except GradientCheckError as error:
-            found.append(GradientCheckError(f"{op}{node.tensor._built_at()}: {str(error).partition(': ')[2]}"))
+        )
+        function = _of_symmetric(op) if isinstance(op, _OF_SYMMETRIC) else op
+        difference = _difference(function, operands, h, atol, rtol)
+        if difference is not None:
+            found.append(GradientCheckError(f"{op}{node.tensor._built_at()}: {difference}"))
     return found
+
+
+def _of_symmetric(op: Any) -> Function:
+    return lambda x: op((x + x.mT) * 0.5)

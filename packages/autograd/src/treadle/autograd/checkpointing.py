@@ -3,30 +3,31 @@
 Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory cost, arXiv:1604.06174.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 import treadle.ndarray as nd
 from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Op, Tensor, recorded
 from treadle.autograd._tuples import TupleItem
 from treadle.autograd._watching import Watcher
-from treadle.autograd.errors import OpContractError
+from treadle.autograd.errors import OpContractError, SavedValueError
 from treadle.autograd.mode import enable_grad, is_grad_enabled, lazy
 from treadle.autograd.ops.unary import positive
-from treadle.ndarray import DType
 
 __all__ = ["Checkpoint", "checkpoint"]
 
 
 class _Made(Watcher):
-    """Notes what is made while a function runs, and which tensors from outside it used."""
+    """Notes what is made while a function runs, from what, and which tensors from outside it used."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inside: dict[int, Tensor] = {}
         self.outside: dict[int, Tensor] = {}
+        self.operands: dict[int, tuple[Tensor, ...]] = {}
 
     def on_made(self, tensor: Tensor, op: Op, inputs: tuple[Tensor, ...]) -> None:
         """Note it."""
@@ -34,11 +35,33 @@ class _Made(Watcher):
             if each.requires_grad and id(each) not in self.inside:
                 self.outside[id(each)] = each
         self.inside[id(tensor)] = tensor
+        self.operands[id(tensor)] = inputs
         for each in tensor.inputs if isinstance(tensor.op, TupleItem) else ():
             self.inside[id(each)] = each
 
     def on_realized(self, tensor: Tensor, op: Op, inputs: tuple[Tensor, ...]) -> None:
         """The function runs eagerly, so what is computed late was called outside of it."""
+
+    def constants(self, output: Tensor) -> "list[_Constant]":
+        """The tensors without gradient from outside that the output was computed from."""
+        seen: set[int] = set()
+        found: list[_Constant] = []
+        stack = [output]
+        while stack:
+            tensor = stack.pop()
+            if id(tensor) in seen:
+                continue
+            seen.add(id(tensor))
+            operands = tensor.inputs or self.operands.get(id(tensor), ())
+            stack.extend(operands)
+            if isinstance(tensor.op, Checkpoint):
+                found.extend(tensor.op.constants)
+            elif not operands and not tensor.requires_grad:
+                found.append((ref(tensor), id(tensor.data), tensor.data.version))
+        return found
+
+
+_Constant = tuple[Any, int, int]  # a weak reference to a tensor, the identity of its array, the array's version
 
 
 @contextmanager
@@ -61,10 +84,13 @@ class Checkpoint(Op):
     The first operands are the function's arguments; behind them come the tensors that it uses beside these.
     """
 
-    def __init__(self, function: Callable[..., Tensor], count: int, state: Any = None) -> None:
+    def __init__(
+        self, function: Callable[..., Tensor], count: int, state: Any = None, constants: "Sequence[_Constant]" = ()
+    ) -> None:
         self.function = function
         self.count = count
         self.state = state
+        self.constants = constants
 
     def __repr__(self) -> str:
         return f"Checkpoint({getattr(self.function, '__qualname__', self.function)})"
@@ -74,12 +100,11 @@ class Checkpoint(Op):
         return self.function(*tensors).data, tuple(arrays)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        node.saved  # noqa: B018 - the operands must be what they were
+        self._check(node)
         again = xp is not nd
         inputs = node.inputs
         arguments = [_variable(each, again) for each in inputs[: self.count]]
-        with enable_grad(), _random_state(self.state), lazy(False):
-            output = self.function(*arguments)
+        output = self.again(*arguments)
         targets = [*arguments, *inputs[self.count :]]
         wanted = tuple(each for each in targets if each.requires_grad)
         seed = grad if again else Tensor(grad)
@@ -92,8 +117,25 @@ class Checkpoint(Op):
             gradients.append(gradient if again or gradient is None else gradient.data)
         return tuple(gradients)
 
-    def infer(self, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, ...]) -> tuple[tuple[int, ...], DType]:
-        raise OpContractError(f"{self}: the shape is known only once the function has run")
+    def again(self, *arguments: Tensor) -> Tensor:
+        """The function's value once more, with the graph behind it."""
+        with enable_grad(), _random_state(self.state), lazy(False):
+            return self.function(*arguments)
+
+    def _check(self, node: Any) -> None:
+        """Raise SavedValueError where what the function computes with is not what it was."""
+        same = all(
+            each.data is (kept.data if isinstance(kept, Tensor) else kept)
+            for each, kept in zip(node.inputs, node.saved, strict=True)
+        )
+        for reference, identity, version in self.constants:
+            tensor = reference()
+            same = same and (tensor is None or (id(tensor.data) == identity and tensor.data.version == version))
+        if not same:
+            raise SavedValueError(
+                f"{self}: a tensor that the function uses was overwritten after it ran, or its data exchanged, so "
+                "backward would compute something else; write into a copy, or after backward()"
+            )
 
 
 def _variable(tensor: Tensor, recorded_too: bool = False) -> Tensor:
@@ -111,7 +153,8 @@ def checkpoint(function: Callable[..., Tensor], *arguments: Any, preserve_random
     repeat, since the default generator's state is put back for the second run, unless ``preserve_random_state`` is
     False.
 
-    Raises OpContractError when the function returns anything but one tensor.
+    Raises OpContractError when the function returns anything but one tensor; backward raises SavedValueError when a
+    tensor that the function used, constants too, was overwritten or got other data meanwhile.
 
     >>> import treadle.autograd as ag
     >>> w = ag.Tensor([2.0], requires_grad=True)
@@ -134,6 +177,7 @@ def checkpoint(function: Callable[..., Tensor], *arguments: Any, preserve_random
             full[index] = each
         return _checked(function(*full))
 
+    with_tensors.__qualname__ = getattr(function, "__qualname__", repr(function))
     given = [arguments[index] for index in tensors]
     twins = [_variable(each) for each in given]
     with _Made() as notes, lazy(False):
@@ -146,7 +190,9 @@ def checkpoint(function: Callable[..., Tensor], *arguments: Any, preserve_random
         return next((each for each, twin in zip(given, twins, strict=True) if twin is output), output)
     inputs = (*given, *others)
     saved = tuple(each.data for each in inputs)
-    return recorded(Checkpoint(with_tensors, len(given), state), inputs, output.data, saved)
+    constants = notes.constants(output)
+    del notes, twins
+    return recorded(Checkpoint(with_tensors, len(given), state, constants), inputs, output.data, saved)
 
 
 def _checked(output: Any) -> Tensor:

@@ -50,8 +50,9 @@ from treadle.autograd.ops import (
     ToDevice,
     Triangle,
 )  # fmt: skip
+from treadle.autograd.ops.losses import CrossEntropy
 from treadle.autograd.ops.normalizing import LogSumExp, Softmax
-from treadle.autograd.ops.reductions import ReduceOp
+from treadle.autograd.ops.reductions import Norm, ReduceOp, Var
 
 __all__ = ["bytes_of", "flops_of", "is_view"]
 
@@ -126,6 +127,9 @@ _COUNTS: dict[type, Count] = {
     QR: _cubic(2.0), Eigh: _cubic(9.0), SVD: _cubic(21.0),
     Softmax: lambda op, shapes, out: 4 * math.prod(out),
     LogSumExp: lambda op, shapes, out: 3 * math.prod(shapes[0]),
+    CrossEntropy: lambda op, shapes, out: 4 * math.prod(shapes[0]),
+    Var: lambda op, shapes, out: 4 * math.prod(shapes[0]),
+    Norm: lambda op, shapes, out: 2 * math.prod(shapes[0]),
 }  # fmt: skip
 
 

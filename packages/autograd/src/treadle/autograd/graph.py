@@ -3,17 +3,20 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from treadle.autograd._location import Location
+from treadle.autograd._op import expected_tensor
 from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._text import aligned, named, shape_text
 from treadle.autograd._tuples import TupleItem
+from treadle.autograd.checkpointing import Checkpoint
 from treadle.autograd.cost import flops_of
-from treadle.autograd.drawing import Box, draw
+from treadle.autograd.drawing import Box, Drawable
 from treadle.autograd.errors import GradientError
+from treadle.autograd.modules import ModuleGraph, ModuleNames
 
-__all__ = ["Graph", "GraphNode", "reaches"]
+__all__ = ["Graph", "GraphNode", "behind", "reaches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,12 @@ class GraphNode:
     @property
     def label(self) -> str:
         """The op and its configuration, or the leaf's name or kind."""
-        return self.name or (self.kind if self.tensor.is_leaf else repr(self.tensor.op))
+        tensor = self.tensor
+        if self.name or not tensor.is_leaf:
+            item = tensor.op
+            made_by = f"{tensor.inputs[0].op}[{item.index}]" if isinstance(item, TupleItem) else repr(item)
+            return self.name or made_by
+        return self.kind if tensor.waiting is None else f"{tensor.waiting[0]} (not computed yet)"
 
     @property
     def nbytes(self) -> int:
@@ -53,7 +61,7 @@ class GraphNode:
         return self.tensor.location
 
 
-class Graph:
+class Graph(Drawable):
     """The nodes behind some tensors, operands before results. It keeps them alive.
 
     >>> import treadle.autograd as ag
@@ -87,6 +95,9 @@ class Graph:
         """The graph behind the outputs. ``names`` (such as ``dict(model.named_parameters())``) name leaves that have no
         name of their own. Raises GraphFreedError where backward has freed it.
         """
+        for each in outputs:
+            if not isinstance(each, Tensor):
+                raise expected_tensor("Graph.of", each)
         named = {id(tensor): name for name, tensor in (names or {}).items()}
         numbers: dict[int, int] = {}
         nodes: list[GraphNode] = []
@@ -109,37 +120,66 @@ class Graph:
         """The node of a tensor. Raises KeyError if it is not in the graph."""
         number = self._numbers.get(id(tensor))
         if number is None:
-            raise KeyError(f"a tensor of shape {tensor.shape} is not in this graph of {len(self)} nodes")
+            given: Any = tensor
+            what = f"a tensor of shape {tensor.shape}" if isinstance(given, Tensor) else type(given).__name__
+            raise KeyError(f"{what} is not in this graph of {len(self)} nodes")
         return self.nodes[number]
 
     def table(self) -> str:
-        """A line a node: number, op, operands, shape, dtype, bytes, FLOPs, whether a gradient is of use, the line."""
-        rows = [("", "node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built at")]
+        """A line a node: number, op, the call of its module, operands, shape, dtype, bytes, FLOPs, whether a
+        gradient is of use, the line.
+        """
+        names = ModuleNames(node.tensor.scope for node in self.nodes)
+        rows = [["", "node", "inputs", "shape", "dtype", "bytes", "flops", "grad", "built at"]]
         for node in self.nodes:
             tensor, place = node.tensor, node.location
-            where = "" if place is None else f"{Path(place.file).name}:{place.line}  {place.text}".rstrip()
-            inputs = " ".join(f"%{number}" for number in node.inputs)
+            where = "" if place is None else f"{place.short}  {place.text}".rstrip()
             flops = f"{node.flops:,}" if tensor.op is not None else ""
             flows = "yes" if self.leads_to_parameter(node) else ""
-            rows.append((
-                f"%{node.number}", node.label, inputs, str(tensor.shape), tensor.dtype.name, f"{node.nbytes:,}", flops,
-                flows, where,
-            ))  # fmt: skip
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        right = (5, 6)
-        lines = [
-            "  ".join(
-                cell.rjust(width) if column in right else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([lines[0], "-" * max(len(line) for line in lines), *lines[1:]])
+            rows.append([
+                f"%{node.number}", node.label, named(node.inputs), str(tensor.shape), tensor.dtype.name,
+                f"{node.nbytes:,}", flops, flows, where,
+            ])  # fmt: skip
+        if names.calls:
+            rows[0].insert(2, "module")
+            for node, row in zip(self.nodes, rows[1:], strict=True):
+                scope = node.tensor.scope
+                row.insert(2, "" if scope is None else names.label(scope))
+        return aligned(rows, right=(6, 7) if names.calls else (5, 6))
 
-    def tree(self, depth: int | None = None) -> str:
+    def collapse(self, depth: int | None = None) -> ModuleGraph:
+        """The graph with one box for each call of a module, with summed operations, bytes and parameters.
+
+        ``depth`` 0 keeps the outermost calls whole, 1 the calls inside these, and so on; None the innermost. A module
+        that is called twice has two boxes; a parameter that two modules share counts once in the sum.
+
+        >>> import treadle.autograd as ag
+        >>> class Double(ag.Scoped):
+        ...     def forward(self, x):
+        ...         return x + x
+        >>> class Model(ag.Scoped):
+        ...     def __init__(self):
+        ...         self.double = Double()
+        ...
+        ...     def named_parts(self):
+        ...         return [("double", self.double)]
+        ...
+        ...     def forward(self, x):
+        ...         return ag.tanh(self.double(x))
+        >>> model = Model()
+        >>> graph = ag.Graph.of(model(ag.Tensor([1.0], requires_grad=True, name="x")))
+        >>> [box.label for box in graph.collapse()]
+        ['x', 'double (Double)', 'Tanh()']
+        >>> [box.label for box in graph.collapse(depth=0)]
+        ['x', 'Model']
+        """
+        return ModuleGraph(self, depth)
+
+    def tree(self, depth: int | None = 40) -> str:
         """The graph as a tree, from the outputs to the leaves, indented where an op has several operands.
 
-        What was shown above is named by its number only; ``depth`` cuts below so many branchings.
+        What was shown above is named by its number only. Below ``depth`` branchings the tree is cut, and a last line
+        says how many nodes that leaves out; None shows all, in lines as long as the graph is deep.
 
         >>> import treadle.autograd as ag
         >>> w = ag.Tensor([1.0, 2.0], requires_grad=True, name="w")
@@ -149,6 +189,8 @@ class Graph:
         ├─ %0 w (2,)
         └─ %0 ...
         """
+        if depth is not None and depth < 0:
+            raise ValueError(f"Graph.tree: depth must be 0 or more, not {depth}")
         lines: list[str] = []
         shown: set[int] = set()
         stack = [(number, "", "", 0) for number in reversed(self.outputs)]
@@ -158,40 +200,30 @@ class Graph:
             if number in shown:
                 lines.append(f"{lead}%{number} ...")
                 continue
+            cut = depth is not None and level >= depth and bool(node.inputs)
+            lines.append(f"{lead}%{number} {node.label} {node.tensor.shape}" + (" ..." if cut else ""))
+            if cut:
+                continue  # it may come again at a place less deep
             shown.add(number)
-            lines.append(f"{lead}%{number} {node.label} {node.tensor.shape}")
-            if depth is not None and level >= depth:
-                if node.inputs:
-                    lines[-1] += " ..."
-                continue
-            if len(node.inputs) == 1:
+            last = len(node.inputs) - 1
+            if last == 0:
                 stack.append((node.inputs[0], follow, follow, level))
                 continue
-            last = len(node.inputs) - 1
             for at in range(last, -1, -1):
                 branch, further = ("└─ ", "   ") if at == last else ("├─ ", "│  ")
                 stack.append((node.inputs[at], follow + branch, follow + further, level + 1))
+        left = len(self) - len(shown)
+        if left:
+            lines.append(f"({left:,} nodes lie deeper than {depth} branchings; depth= shows more)")
         return "\n".join(lines)
-
-    def dot(self, path: str | Path | None = None) -> str:
-        """The graph in the DOT language of Graphviz; written to ``path`` if given."""
-        lines = ["digraph {", '  node [fontname="Helvetica" fontsize=11];']
-        shapes = {"parameter": "box style=rounded", "constant": "box style=dashed", "op": "box"}
-        for node in self.nodes:
-            text = f"{node.label}\n{node.tensor.shape} {node.tensor.dtype.name}"
-            quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-            lines.append(f'  n{node.number} [label="{quoted}" shape={shapes[node.kind]}];')
-            lines += [f"  n{number} -> n{node.number};" for number in node.inputs]
-        text = "\n".join([*lines, "}"]) + "\n"
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
 
     def replace(self, tensor: Tensor, op: Op) -> "Graph":
         """A new graph in which ``op`` takes the place of the op that made ``tensor``.
 
         What depends on it is computed anew, by the same ops on the same leaves; the rest is shared. This graph stays as
-        it is. Raises GradientError for a leaf, KeyError for a tensor of another graph.
+        it is. For one of several results of an op, an op with as many takes the place of all, and one with a single
+        result that of this one. Raises GradientError for a leaf or a wrong number of results, KeyError for a tensor of
+        another graph.
 
         >>> import treadle.autograd as ag
         >>> x = ag.Tensor([1.0, 4.0], requires_grad=True)
@@ -200,20 +232,36 @@ class Graph:
         >>> graph.nodes[-1].tensor.item()
         3.0
         """
-        chosen = self[tensor]
         if tensor.op is None:
             raise GradientError("Graph.replace: a leaf has no op; exchange its data instead")
-        made: dict[int, Any] = {}  # a tensor, or a tuple of them for an op with several results
+        made = self._replaced(self[tensor], op)  # tensors, and a tuple of them for an op with several results
         for node in self.nodes:
-            if node is not chosen and not any(number in made for number in node.inputs):
+            maker: Any = node.tensor.op
+            if node.number in made or not any(number in made for number in node.inputs):
                 continue
-            maker: Any = op if node is chosen else node.tensor.op
             if isinstance(maker, TupleItem):
                 made[node.number] = made[node.inputs[0]][maker.index]
-            else:
-                made[node.number] = maker(*[made.get(number, self.nodes[number].tensor) for number in node.inputs])
+                continue
+            if isinstance(maker, Checkpoint) and any(number in made for number in node.inputs[maker.count :]):
+                raise GradientError(
+                    f"Graph.replace: {maker} refers to a tensor that the replacement changes; make it an argument of "
+                    "the checkpointed function"
+                )
+            made[node.number] = maker(*[made.get(number, self.nodes[number].tensor) for number in node.inputs])
         names = {node.name: made.get(node.number, node.tensor) for node in self.nodes if node.name}
         return Graph.of(*[made.get(each, self.nodes[each].tensor) for each in self.outputs], names=names)
+
+    def _replaced(self, chosen: GraphNode, op: Op) -> dict[int, Any]:
+        """What ``op`` gives in the place of the op that made the chosen node."""
+        item = chosen.tensor.op
+        source = self.nodes[chosen.inputs[0]] if isinstance(item, TupleItem) else chosen
+        result: Any = op(*source.tensor.inputs)
+        if isinstance(result, Tensor):
+            return {chosen.number: result}
+        if not isinstance(item, TupleItem) or len(result) != item.count:
+            count = item.count if isinstance(item, TupleItem) else 1
+            raise GradientError(f"Graph.replace: {op} has {len(result)} results where the graph has {count}")
+        return {source.number: result}
 
     def __str__(self) -> str:
         return self.table()
@@ -222,24 +270,18 @@ class Graph:
         leaves = sum(node.tensor.is_leaf for node in self.nodes)
         return f"<Graph of {len(self)} nodes, {leaves} of them leaves>"
 
-    def svg(self, path: str | Path | None = None) -> str:
-        """The graph as an SVG picture, layer by layer from the leaves down to the outputs.
-
-        Written to ``path`` if given. Needs nothing but the standard library; meant for graphs of up to some 200 nodes.
-        """
+    def boxes(self) -> list[Box]:
+        """The boxes of the picture."""
         boxes = []
         for node in self.nodes:
             place = node.location
-            lines = [node.label.removesuffix("()"), " × ".join(str(each) for each in node.tensor.shape) or "scalar"]
+            lines = [node.label.removesuffix("()"), shape_text(node.tensor.shape, " × ")]
             if node.tensor.is_leaf and node.name:
                 lines.insert(1, node.kind)
             tip = f"{node.label}: shape {node.tensor.shape}, {node.tensor.dtype.name}, {node.tensor.device}"
             kind = "output" if node.number in self.outputs else node.kind
             boxes.append(Box(lines, kind, node.inputs, tip + (f"\n{place}\n{place.text}" if place else "")))
-        picture = draw(boxes)
-        if path is not None:
-            Path(path).write_text(picture, encoding="utf-8")
-        return picture
+        return boxes
 
 
 def _operands_first(outputs: tuple[Tensor, ...]) -> list[Tensor]:
@@ -266,13 +308,19 @@ def reaches(tensor: Tensor, output: Tensor) -> bool:
     >>> ag.reaches(w, (w * 2).sum()), ag.reaches(w, (w.detach() * 2).sum())
     (True, False)
     """
+    for each in (tensor, output):
+        if not isinstance(each, Tensor):
+            raise expected_tensor("reaches", each)
+    return any(each is tensor for each in behind(output))
+
+
+def behind(output: Tensor) -> Iterator[Tensor]:
+    """The output and every tensor that it was computed from, each once."""
     seen: set[int] = set()
     stack = [output]
     while stack:
         each = stack.pop()
-        if each is tensor:
-            return True
         if id(each) not in seen:
             seen.add(id(each))
+            yield each
             stack.extend(each.inputs)
-    return False

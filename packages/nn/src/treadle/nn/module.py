@@ -5,7 +5,7 @@ from reprlib import recursive_repr
 from typing import Any, TypeVar
 
 import treadle.ndarray as nd
-from treadle.autograd import Tensor
+from treadle.autograd import Scoped, Tensor
 from treadle.nn._state import IncompatibleKeys, load, tensors_of
 from treadle.nn._tree import Branch, children_first, join, members, walk
 from treadle.nn.hooks import HookTable, RemovableHandle
@@ -18,7 +18,7 @@ Self = TypeVar("Self", bound="Module")
 Part = TypeVar("Part")
 
 
-class Module(Branch):
+class Module(Scoped, Branch):
     """A part of a model: it has parameters, other modules, and a ``forward``.
 
     Parameters and modules are found through attributes, and through lists, tuples and dicts that attributes hold.
@@ -45,11 +45,6 @@ class Module(Branch):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. A subclass defines it; calling a module without one is a TypeError."""
         raise TypeError(f"{type(self).__name__} defines no forward(), so it cannot be called")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._forward_pre_hooks or self._forward_hooks:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook, with_kwargs in self._forward_pre_hooks.entries() if self._forward_pre_hooks else ():
@@ -119,6 +114,12 @@ class Module(Branch):
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers that are not None, each once."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def named_parts(self) -> Iterator[tuple[str, Any]]:
+        """All modules, parameters and buffers below, each once; the graph collapsed by module takes its names here."""
+        yield from self.named_modules()
+        yield from self.named_parameters()
+        yield from self.named_buffers()
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Make ``tensor`` the attribute ``name``: moved by :meth:`to`, and in the state dict if ``persistent``, but
@@ -244,6 +245,7 @@ class Module(Branch):
         """
         if self._forward_pre_hooks is None:
             self._forward_pre_hooks = HookTable()
+        self._has_hooks = True
         return self._forward_pre_hooks.add(hook, prepend, with_kwargs)
 
     def register_forward_hook(
@@ -255,6 +257,7 @@ class Module(Branch):
         """
         if self._forward_hooks is None:
             self._forward_hooks = HookTable()
+        self._has_hooks = True
         return self._forward_hooks.add(hook, prepend, with_kwargs)
 
     # text ----------------------------------------------------------------------------------------------------------

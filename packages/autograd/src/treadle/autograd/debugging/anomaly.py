@@ -7,7 +7,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._location import Location, locate, position
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd._tuples import TupleGradient
+from treadle.autograd._tuples import TensorTuple, TupleGradient, TupleItem
 from treadle.autograd._watching import Watcher
 from treadle.autograd.debugging.reproduction import reproduction
 from treadle.autograd.errors import NonFiniteError
@@ -22,17 +22,16 @@ def _has_bad(array: Any) -> bool:
         return any(
             _has_bad(each.data if isinstance(each, Tensor) else each) for each in array.items if each is not None
         )
-    return array.dtype.kind == "f" and array.size > 0 and not bool(nd.all(nd.isfinite(array)))
+    return array.dtype.kind in "fc" and array.size > 0 and not bool(nd.all(nd.isfinite(array)))
 
 
 def _range(array: NDArray) -> str:
     """The values in words: their range over the finite ones, and how many are not."""
     text = f"shape {array.shape}, {array.dtype.name}"
-    if array.dtype.kind != "f" or array.size == 0:
+    if array.dtype.kind not in "fc" or array.size == 0:
         return text
     finite = nd.isfinite(array)
-    count = int(nd.sum(finite))
-    if count:
+    if array.dtype.kind == "f" and bool(nd.any(finite)):
         low = float(nd.min(nd.where(finite, array, float("inf"))))
         high = float(nd.max(nd.where(finite, array, float("-inf"))))
         text += f", from {low:.6g} to {high:.6g}"
@@ -59,19 +58,32 @@ class Finding:
         if self.location is not None:
             lines[0] += f", at {self.location}: {self.location.text}"
         lines += [f"  input {number}: {_range(each.data)}" for number, each in enumerate(self.inputs)]
-        return "\n".join([*lines, f"  result: {_range(self.output.data)}"])
+        several = len(self.results) > 1
+        lines += [f"  result{f' {at}' if several else ''}: {_range(each)}" for at, each in enumerate(self.results)]
+        return "\n".join(lines)
+
+    @property
+    def results(self) -> tuple[NDArray, ...]:
+        """The values of the result; several for an op with several results."""
+        return _values(self.output)
 
     def write_test(self, path: str | Path) -> Path:
-        """Write the reproduction; returns the path. Raises ValueError when the op's configuration cannot be written."""
+        """Write the reproduction; returns the path. Raises ValueError for an op that is not treadle's, or whose
+        configuration cannot be written.
+        """
         target = Path(path)
         target.write_text(reproduction(self.op, self.inputs), encoding="utf-8")
         return target
 
 
+def _values(tensor: Tensor) -> tuple[NDArray, ...]:
+    return tensor.parts if isinstance(tensor, TensorTuple) else (tensor.data,)
+
+
 def first_nonfinite(*outputs: Tensor) -> Finding | None:
     """The first node, operands before results, whose value holds a NaN or an infinity; None if all are finite.
 
-    Looks at the values that the graph behind the outputs still holds.
+    Looks at the values that the graph behind the outputs still holds. Raises GraphFreedError when backward freed it.
 
     >>> import treadle.autograd as ag
     >>> x = ag.Tensor([-1.0, 4.0], requires_grad=True)
@@ -81,7 +93,9 @@ def first_nonfinite(*outputs: Tensor) -> Finding | None:
     """
     for node in Graph.of(*outputs):
         tensor = node.tensor
-        if tensor.op is not None and _has_bad(tensor.data):
+        if tensor.op is None or isinstance(tensor.op, TupleItem):  # an item's values are looked at in its tuple
+            continue
+        if any(_has_bad(each) for each in _values(tensor)):
             fresh = not any(_has_bad(each.data) for each in tensor.inputs)
             return Finding(tensor.op, tensor.inputs, tensor, tensor.location, fresh)
     return None

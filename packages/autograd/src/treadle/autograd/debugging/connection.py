@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from treadle.autograd._location import Location, locate
+from treadle.autograd._op import expected_tensor
 from treadle.autograd._tensor import Tensor
-from treadle.autograd.graph import reaches
+from treadle.autograd.graph import behind, reaches
 
 __all__ = ["Break", "Connection", "connection"]
 
@@ -43,7 +44,8 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
     """Whether a gradient of ``output`` reaches ``tensor``; where it is cut when it does not.
 
     Cuts that are known: ``detach()``, ``no_grad()`` (not ``inference_mode``), a result of integers or booleans, and
-    functions without a gradient. What went through ``.data``, ``.numpy()`` or a new ``Tensor`` leaves no trace.
+    functions without a gradient. What went through ``.data``, ``.numpy()``, a new ``Tensor`` or an assignment under
+    ``no_grad()`` leaves no trace.
 
     >>> import treadle.autograd as ag
     >>> w = ag.Tensor([1.0], requires_grad=True)
@@ -52,40 +54,27 @@ def connection(tensor: Tensor, output: Tensor) -> Connection:
     >>> bool(answer), answer.breaks[0].reason
     (False, 'detach()')
     """
+    for given in (tensor, output):
+        if not isinstance(given, Tensor):
+            raise expected_tensor("connection", given)
     if tensor.requires_grad and reaches(tensor, output):
         return Connection(True, (), "connected: the output was computed from the tensor, and gradients flow")
     if not tensor.requires_grad:
         advice = "not connected: the tensor has requires_grad=False; set it before the forward pass"
         return Connection(False, (), advice)
     found: list[Break] = []
-    for each in _leaves(output):
+    for each in (node for node in behind(output) if node.is_leaf):
         for reason, position, sources in each.breaks:
-            behind = [source() for source in sources]
-            known = [source for source in behind if source is not None]
+            alive = [source() for source in sources]
+            known = [source for source in alive if source is not None]
             certain = any(source is tensor or reaches(tensor, source) for source in known)
-            if certain or len(known) < len(behind):
+            if certain or len(known) < len(alive):
                 found.append(Break(reason, locate(position), certain))
     found = [each for each in found if each.certain] or found
     if found:
         return Connection(False, tuple(found), "not connected: the way is cut here")
     advice = (
         "not connected, and no cut is on record: either the output was never computed from the tensor, or the values "
-        "went through .data, .numpy(), a new Tensor, or inference_mode()"
+        "went through .data, .numpy(), a new Tensor, an assignment under no_grad(), or inference_mode()"
     )
     return Connection(False, (), advice)
-
-
-def _leaves(output: Tensor) -> list[Tensor]:
-    """The tensors behind the output that no recorded op made."""
-    seen: set[int] = set()
-    leaves: list[Tensor] = []
-    stack = [output]
-    while stack:
-        each = stack.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            if each.is_leaf:
-                leaves.append(each)
-            else:
-                stack.extend(each.inputs)
-    return leaves

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
+from treadle.ndarray import DTypeError
 
 __all__ = ["GradientHealth", "gradient_health"]
 
@@ -49,7 +51,13 @@ def gradient_health(
     [('w', 'zero'), ('v', 'no gradient')]
     """
     pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
-    return [_health(name, each, vanishing, exploding, mostly_zero) for name, each in pairs]
+    named: list[Any] = list(pairs)
+    for pair in named:
+        if not isinstance(pair, tuple) or not isinstance(pair[-1], Tensor):
+            raise DTypeError(
+                "gradient_health: expected pairs of a name and a Tensor, as model.named_parameters() gives them"
+            )
+    return [_health(name, each, vanishing, exploding, mostly_zero) for name, each in named]
 
 
 def _health(name: str, parameter: Tensor, vanishing: float, exploding: float, mostly_zero: float) -> GradientHealth:

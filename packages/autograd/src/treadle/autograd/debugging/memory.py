@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from weakref import WeakSet
 
 from treadle.autograd._location import Location, locate, position
@@ -21,7 +20,7 @@ class LiveLine:
     nbytes: int
 
     def __str__(self) -> str:
-        where = "?" if self.location is None else f"{Path(self.location.file).name}:{self.location.line}"
+        where = "?" if self.location is None else self.location.short
         text = self.location.text if self.location else ""
         return f"{self.count:7,}  {self.nbytes:14,} B  {where}  {text}"
 

@@ -1,13 +1,16 @@
 """A failing op as a self-contained test."""
 
+import cmath
+from types import EllipsisType
 from typing import Any
 
+from treadle.autograd._op import configuration
 from treadle.autograd._tensor import Op, Tensor
 from treadle.ndarray import DType, NDArray
 
 __all__ = ["reproduction"]
 
-_TEMPLATE = '''"""Reproduces: {op} made the first NaN or infinity.{place}"""
+_TEMPLATE = '''"""Reproduces: {op} gave a NaN or an infinity."""
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
@@ -15,26 +18,24 @@ import treadle.ndarray as nd
 
 def test_result_is_finite() -> None:
 {inputs}
-    result = {call}
-    assert bool(nd.all(nd.isfinite(result.data))), result
+    results = {call}
+    for each in results if isinstance(results, tuple) else (results,):
+        assert bool(nd.all(nd.isfinite(each.data))), each
 '''
 
 
 def reproduction(op: Op, inputs: tuple[Tensor, ...]) -> str:
     """The text of a pytest file that builds the operands, calls the op and asserts that the result is finite.
 
-    Values are written exactly (floats as hexadecimal would be unreadable; ``repr`` is exact as well). Raises ValueError
-    for an op whose configuration has no literal form, or that is not one of ``treadle.autograd.ops``.
+    Values are written exactly (``repr`` of a float is exact). Raises ValueError for an op that is not one of
+    ``treadle.autograd.ops``, or whose configuration has no literal form.
     """
     lines = []
     for number, each in enumerate(inputs):
-        values = each.data.tolist()
-        lines.append(
-            f"    x{number} = ag.Tensor(nd.asarray({_literal(values)}, dtype=nd.{each.dtype.name})"
-            f".reshape({each.shape}), requires_grad={each.requires_grad})"
-        )
+        flag = ", requires_grad=True" if each.requires_grad else ""
+        lines.append(f"    x{number} = ag.Tensor({_literal(each.data, op)}{flag})")
     arguments = ", ".join(f"x{number}" for number in range(len(inputs)))
-    return _TEMPLATE.format(op=op, place="", inputs="\n".join(lines), call=f"{_constructor(op)}({arguments})")
+    return _TEMPLATE.format(op=type(op).__name__, inputs="\n".join(lines), call=f"{_constructor(op)}({arguments})")
 
 
 def _constructor(op: Op) -> str:
@@ -45,18 +46,29 @@ def _constructor(op: Op) -> str:
         raise ValueError(
             f"{kind.__module__}.{kind.__qualname__} is not in treadle.autograd.ops: a test cannot import it"
         )
-    text = repr(op)
-    start = text.index("(")
-    for name, value in vars(op).items() if hasattr(op, "__dict__") else ():
-        if isinstance(value, NDArray):
-            raise ValueError(f"{text}: {name} is an array, which a test cannot spell out")
-    return f"ag.ops.{text[:start]}{text[start:]}"
+    arguments = [f"{name}={_literal(value, op)}" for name, value in configuration(op).items()]
+    return f"ag.ops.{kind.__name__}({', '.join(arguments)})"
 
 
-def _literal(value: Any) -> str:
-    """Nested lists as Python source, with NaN and infinities as calls of float."""
-    if isinstance(value, list):
-        return "[" + ", ".join(_literal(each) for each in value) + "]"
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+def _literal(value: Any, op: Op) -> str:
+    """A value as Python source."""
+    if isinstance(value, list | tuple):
+        parts = ", ".join(_literal(each, op) for each in value)
+        return f"[{parts}]" if isinstance(value, list) else f"({parts}{',' if len(value) == 1 else ''})"
+    if isinstance(value, NDArray):
+        device = "" if str(value.device) == "cpu" else f", device={str(value.device)!r}"
+        values = _literal(value.tolist(), op)
+        return f"nd.reshape(nd.asarray({values}, dtype=nd.{value.dtype.name}{device}), {value.shape})"
+    if isinstance(value, slice):
+        return f"slice({', '.join(_literal(each, op) for each in (value.start, value.stop, value.step))})"
+    if isinstance(value, complex):
+        return f"complex({_literal(value.real, op)}, {_literal(value.imag, op)})"
+    if isinstance(value, float) and not cmath.isfinite(value):
         return f'float("{value}")'
-    return f"nd.{value.name}" if isinstance(value, DType) else repr(value)
+    if isinstance(value, DType):
+        return f"nd.{value.name}"
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    if isinstance(value, EllipsisType):
+        return "..."
+    raise ValueError(f"{op}: a {type(value).__name__} in its configuration cannot be written into a test")

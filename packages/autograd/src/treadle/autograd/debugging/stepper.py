@@ -7,10 +7,11 @@ node at a time; nothing of it runs, or costs anything, unless one is made. The g
 import math
 import pdb
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd._tuples import TupleGradient, TupleItem
 from treadle.autograd.errors import GradientError, OpContractError
@@ -85,6 +86,12 @@ class Breakpoint:
     norm_below: float | None = None
     when: Callable[[Step], bool] | None = field(default=None, compare=False)
 
+    def __str__(self) -> str:
+        given = [
+            (each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name) != each.default
+        ]
+        return f"Breakpoint({', '.join(f'{name}={value!r}' for name, value in given)})"
+
     def holds(self, step: Step) -> bool:
         """Whether the step is one to stop at."""
         given = [step.value] if step.grad is None else [step.grad, *step.gradients]
@@ -133,7 +140,7 @@ class Stepper:
         self.breakpoints: list[Breakpoint] = []
         self._outputs = outputs
         self._seed = grad
-        self._walk: Iterator[Step] = iter(())
+        self._begun: Iterator[Step] | None = None
         self._values: dict[int, NDArray] = {}
         self._gradients: dict[int, NDArray] = {}
         self._parts: dict[int, tuple[NDArray, ...]] = {}  # all results of the ops with several
@@ -151,14 +158,14 @@ class Stepper:
         """Begin to compute every op again from the leaves' present values, operands first. Returns self."""
         self._values = {id(node.tensor): node.tensor.data for node in self.graph if node.tensor.is_leaf}
         self._gradients = {}
-        self._walk = self._forward()
+        self._begun = self._forward()
         return self
 
     def backward(self) -> "Stepper":
         """Begin to differentiate, outputs first, with the values that the graph holds. Returns self."""
         self._values = {id(node.tensor): node.tensor.data for node in self.graph}
         self._gradients = {}
-        self._walk = self._backward()
+        self._begun = self._backward()
         return self
 
     def step(self, into: bool = False) -> Step | None:
@@ -188,6 +195,12 @@ class Stepper:
     def gradient_of(self, tensor: Tensor) -> NDArray | None:
         """The gradient of a tensor as far as it has been added up; None where nothing has arrived."""
         return self._gradients.get(id(self.graph[tensor].tensor))
+
+    @property
+    def _walk(self) -> Iterator[Step]:
+        if self._begun is None:
+            raise GradientError("Stepper: begin a walk with forward() or backward()")
+        return self._begun
 
     def _call(self, rule: Callable[..., Any], *arguments: Any) -> Any:
         return pdb.runcall(rule, *arguments) if self._into_rules else rule(*arguments)
@@ -220,6 +233,8 @@ class Stepper:
         while ready:
             tensor = ready.pop()
             grad = self._gradients[id(tensor)]
+            if tensor.hooks:
+                grad = self._gradients[id(tensor)] = hooked(tensor, grad, create_graph=False)
             gradients: tuple[NDArray | None, ...] = ()
             if tensor.op is not None:
                 gradients = self._rule(tensor, grad)
@@ -241,6 +256,7 @@ class Stepper:
         results = results if type(results) is tuple else tuple(results) if type(results) is list else (results,)
         if len(results) != len(tensor.inputs):
             raise OpContractError(f"{op}: backward gave {len(results)} gradients for {len(tensor.inputs)} inputs")
+        results = op_hooked(tensor, results, grad, create_graph=False)
         return tuple(
             each if operand.requires_grad else None for each, operand in zip(results, tensor.inputs, strict=True)
         )
