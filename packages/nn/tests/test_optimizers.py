@@ -258,9 +258,10 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
 
 
 def test_repr_lists_the_options() -> None:
-    assert repr(SGD([leaf([1.0])], lr=0.5)).splitlines()[:4] == [
+    assert repr(SGD([leaf([1.0])], lr=0.5)).splitlines()[:5] == [
         "SGD (",
         "Parameter Group 0",
+        "    damped: False",
         "    dampening: 0.0",
         "    lr: 0.5",
     ]
