@@ -1,4 +1,4 @@
-"""These tests compare with PyTorch; where it is not installed, as in every session but ``parity``, they are no tests."""
+"""These tests compare with PyTorch; where it is not installed they are not collected. The session ``parity`` has it."""
 
 from importlib.util import find_spec
 

@@ -156,11 +156,12 @@ def test_state_dicts_go_both_ways(name: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", GRIDS)
 def test_groups_and_their_options(name: str) -> None:
     ours, theirs = start()
-    for number, (tensors, library) in enumerate([(ours, optim), (theirs, torch.optim)]):
-        optimizer = getattr(library, name)([{"params": tensors[:1], "lr": 0.3}, {"params": tensors[1:2]}], lr=0.02)
-        optimizer.add_param_group({"params": tensors[2:], "maximize": True})
-        (mine, other) = (optimizer, None) if number == 0 else (mine, optimizer)
-    run(mine, other, ours, theirs, 10)
+    optimizers = []
+    for tensors, library in ((ours, optim), (theirs, torch.optim)):
+        made = getattr(library, name)([{"params": tensors[:1], "lr": 0.3}, {"params": tensors[1:2]}], lr=0.02)
+        made.add_param_group({"params": tensors[2:], "maximize": True})
+        optimizers.append(made)
+    run(*optimizers, ours, theirs, 10)
     agree(ours, theirs)
 
 

@@ -11,7 +11,8 @@ from treadle.nn.checkpoint import load_file, load_metadata, save_file
 from treadle.nn.errors import CheckpointError, StateDictError
 from treadle.nn.history import History
 from treadle.nn.layers import Dropout, Flatten, Identity, Linear, ModuleDict, ModuleList, ReLU, Sequential
-from treadle.nn.losses import CrossEntropyLoss, MSELoss
+from treadle.nn.losses import *  # noqa: F403
+from treadle.nn.losses import __all__ as _losses
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.nn.summary import Summary
@@ -19,13 +20,11 @@ from treadle.nn.trainer import Trainer
 
 __all__ = [
     "CheckpointError",
-    "CrossEntropyLoss",
     "Dropout",
     "Flatten",
     "History",
     "Identity",
     "Linear",
-    "MSELoss",
     "Module",
     "ModuleDict",
     "ModuleList",
@@ -44,5 +43,6 @@ __all__ = [
     "save_file",
     "utils",
 ]
+__all__ += _losses
 
 __version__ = "0.1.0"
