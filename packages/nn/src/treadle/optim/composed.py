@@ -49,7 +49,7 @@ def descent(parameter: nd.NDArray, gradient: nd.NDArray, options: Mapping[str, A
 
 def moment(parameter: nd.NDArray, state: dict[str, Any], name: str) -> nd.NDArray:
     """The array ``name`` of the state, zeros at first."""
-    value = state.get(name)
+    value: nd.NDArray | None = state.get(name)
     if value is None:
         value = state[name] = nd.zeros_like(parameter)
     return value

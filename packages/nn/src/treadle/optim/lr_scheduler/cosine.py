@@ -65,7 +65,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if not isinstance(value, int) or value < 1:
+            if value < 1 or value != int(value):
                 raise ValueError(f"{name} must be a whole number above 0, not {value}")
         self.T_0 = T_0
         self.T_i = T_0

@@ -83,9 +83,10 @@ class OneCycleLR(LRScheduler):
         place = (step - start) / phase_length if phase_length else 1.0
         groups = self.optimizer.param_groups
         if self.cycle_momentum:
-            least_and_most = [[group[name] for name in phase["momentum"]] for group in groups]
-            set_momentum(self.optimizer, [self._between(*limits, place) for limits in least_and_most])
-        return [self._between(*(group[name] for name in phase["lr"]), place) for group in groups]
+            start_name, end_name = phase["momentum"]
+            set_momentum(self.optimizer, [self._between(group[start_name], group[end_name], place) for group in groups])
+        start_name, end_name = phase["lr"]
+        return [self._between(group[start_name], group[end_name], place) for group in groups]
 
     def get_start_lr(self) -> list[float]:
         """The rates of step 0."""
@@ -102,7 +103,7 @@ def _steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | N
         if epochs is None or steps_per_epoch is None:
             raise ValueError("give total_steps, or epochs and steps_per_epoch")
         total_steps = epochs * steps_per_epoch
-    if not isinstance(total_steps, int) or total_steps < 1:
+    if total_steps < 1 or total_steps != int(total_steps):
         raise ValueError(f"the number of steps must be a whole number above 0, not {total_steps}")
     return total_steps
 
