@@ -36,8 +36,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         or (input1.shape[-1:], input2.shape[-1:]) != (weight.shape[1:2], weight.shape[2:])
     ):
         raise nd.ShapeError(
-            f"bilinear: inputs of shapes {input1.shape} and {input2.shape} do not fit a weight of shape {weight.shape}: "
-            "(outputs, in1, in2)"
+            f"bilinear: inputs of shapes {input1.shape} and {input2.shape} do not fit a weight of shape "
+            f"{weight.shape}: (outputs, in1, in2)"
         )
     out = autograd.einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias
