@@ -89,7 +89,7 @@ from treadle.nn.layers.pooling import (
     MaxUnpool3d,
 )  # fmt: skip
 from treadle.nn.layers.positional import RotaryPositionalEncoding, SinusoidalPositionalEncoding
-from treadle.nn.layers.recurrent import GRU, LSTM, RNN, RNNBase
+from treadle.nn.layers.recurrent import GRU, LSTM, RNN
 from treadle.nn.layers.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from treadle.nn.layers.residual import Residual
 from treadle.nn.layers.sequential import Sequential
@@ -180,7 +180,7 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
-    "RNNBase",
+    
     "RNNCell",
     "RReLU",
     "ReLU",
