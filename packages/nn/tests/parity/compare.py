@@ -28,7 +28,8 @@ class Sample:
 
     ``inputs`` are shapes (tuples of ints: normal numbers, with gradients), or arrays passed as they are (integers,
     booleans, targets), or None. ``call`` are keyword arguments of the call. ``prepare`` is called on both modules after
-    they are built (``lambda module: module.eval()``). ``name`` is PyTorch's class, if it is called otherwise there. ``tolerance`` replaces that of the dtype.
+    they are built (``lambda module: module.eval()``). ``name`` is PyTorch's class, if it is called otherwise there.
+    ``tolerance`` replaces that of the dtype.
     """
 
     arguments: tuple[Any, ...] = ()

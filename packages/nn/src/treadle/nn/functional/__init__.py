@@ -79,8 +79,15 @@ from treadle.nn.functional.softmax import gumbel_softmax, log_softmax, softmax, 
 from treadle.nn.functional.vision import channel_shuffle, pixel_shuffle, pixel_unshuffle
 
 __all__ = [
-    "alpha_dropout", "attention_weights", "bilinear", "causal_mask", "channel_shuffle", "cosine_similarity",
-    "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding", "flatten", "gru", "gumbel_softmax",
-    "interpolate", "linear", "log_softmax", "lstm", "mse_loss", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
-    "pixel_unshuffle", "rnn", "scaled_dot_product_attention", "softmax", "softmin", "unflatten",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "alpha_dropout", "attention_weights", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "batch_norm", "bilinear", "causal_mask", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "cross_entropy", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "flatten", "gelu", "glu", "group_norm", "gru",
+    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "lstm", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "rms_norm", "rnn", "rrelu",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "unflatten",
 ]  # fmt: skip

@@ -180,7 +180,7 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
-    
+
     "RNNCell",
     "RReLU",
     "ReLU",

@@ -50,7 +50,11 @@ class ConvolutionBase(Module):
 
     def _shown(self, settings: dict[str, Any]) -> str:
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        defaults = {"padding": (0,) * self.count, "output_padding": (0,) * self.count, "dilation": (1,) * self.count}
+        defaults: dict[str, Any] = {
+            "padding": (0,) * self.count,
+            "output_padding": (0,) * self.count,
+            "dilation": (1,) * self.count,
+        }
         defaults |= {"groups": 1, "padding_mode": "zeros"}
         parts += [f"{name}={value}" for name, value in settings.items() if value != defaults[name]]
         return ", ".join([*parts, *([] if self.bias is not None else ["bias=False"])])

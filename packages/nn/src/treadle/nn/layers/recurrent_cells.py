@@ -112,7 +112,8 @@ class LSTMCell(_Cell):
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The next hidden and cell states."""
-        hiddens, cells = functional.lstm(*self._prepared(input, hx, 2), self.weight_hh)
+        gates, hidden, cell = self._prepared(input, hx, 2)
+        hiddens, cells = functional.lstm(gates, hidden, cell, self.weight_hh)
         return self._shown(input, hiddens), self._shown(input, cells)
 
 
