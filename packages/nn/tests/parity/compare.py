@@ -28,8 +28,8 @@ class Sample:
 
     ``inputs`` are shapes (tuples of ints: normal numbers, with gradients), or arrays passed as they are (integers,
     booleans, targets), or None. ``call`` are keyword arguments of the call. ``prepare`` is called on both modules after
-    they are built (``lambda module: module.eval()``). ``compared`` says what of the two results to compare: all by
-    default. ``name`` is PyTorch's class, if it is called otherwise there.
+    they are built (``lambda module: module.eval()``). ``name`` is PyTorch's class, if it is called otherwise there.
+    ``tolerance`` replaces that of the dtype.
     """
 
     arguments: tuple[Any, ...] = ()
@@ -41,6 +41,7 @@ class Sample:
     train: bool = True
     scale: float = 1.0
     seed: int = 0
+    tolerance: float | None = None
 
 
 def missing(classes: Iterable[str], *tables: Iterable[str]) -> list[str]:
@@ -116,7 +117,7 @@ def assert_close(ours: Any, theirs: Any, what: str, tolerance: float | None = No
     np.testing.assert_allclose(found, expected, rtol=close, atol=close * scale, err_msg=what)
 
 
-def assert_results(ours: Any, theirs: Any, what: str) -> None:
+def assert_results(ours: Any, theirs: Any, what: str, tolerance: float | None = None) -> None:
     """The same nest of tensors."""
     found, expected = leaves(ours), leaves(theirs)
     assert len(found) == len(expected), f"{what}: {len(found)} results, PyTorch has {len(expected)}"
@@ -124,7 +125,7 @@ def assert_results(ours: Any, theirs: Any, what: str) -> None:
         if second is None or isinstance(second, int | float | bool):
             assert first == second, f"{what} {position}: {first!r}, PyTorch has {second!r}"
         else:
-            assert_close(first, second, f"{what} {position}")
+            assert_close(first, second, f"{what} {position}", tolerance)
 
 
 def drawn(sample: Sample, dtype: str) -> list[Any]:
@@ -178,14 +179,14 @@ def compare_modules(ours: Any, theirs: Any, sample: Sample, dtype: str) -> None:
     call = dict(sample.call)
     found = ours(*mine, **{name: to_treadle(value) for name, value in call.items()})
     expected = theirs(*others, **{name: to_torch(value) for name, value in call.items()})
-    assert_results(found, expected, "result")
+    assert_results(found, expected, "result", sample.tolerance)
     _backward(found, expected, sample.seed)
     for position, (first, second) in enumerate(zip(leaves(mine), leaves(others), strict=True)):
         if isinstance(second, torch.Tensor) and second.requires_grad:
-            _same_gradient(first, second, f"gradient of input {position}")
+            _same_gradient(first, second, f"gradient of input {position}", sample.tolerance)
     their_parameters = dict(theirs.named_parameters())
     for name, parameter in ours.named_parameters():
-        _same_gradient(parameter, their_parameters[name], f"gradient of {name}")
+        _same_gradient(parameter, their_parameters[name], f"gradient of {name}", sample.tolerance)
     _step(ours, theirs)
     same_state(ours, theirs)
 
@@ -217,12 +218,12 @@ def _backward(found: Any, expected: Any, seed: int) -> None:
         theirs.backward()
 
 
-def _same_gradient(ours: Any, theirs: Any, what: str) -> None:
+def _same_gradient(ours: Any, theirs: Any, what: str, tolerance: float | None) -> None:
     if theirs.grad is None:
         assert ours.grad is None or not np.any(array_of(ours.grad)), f"{what}: PyTorch has none"
     else:
         assert ours.grad is not None, f"{what}: there is none"
-        assert_close(ours.grad, theirs.grad, what)
+        assert_close(ours.grad, theirs.grad, what, tolerance)
 
 
 def _step(ours: Any, theirs: Any) -> None:

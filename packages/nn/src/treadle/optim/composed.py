@@ -42,7 +42,7 @@ def descent(parameter: nd.NDArray, gradient: nd.NDArray, options: Mapping[str, A
     if options.get("decoupled_weight_decay", False):
         parameter *= 1.0 - options["lr"] * decay
         return gradient
-    joined = parameter * decay
+    joined: nd.NDArray = parameter * decay
     joined += gradient
     return joined
 

@@ -1,7 +1,7 @@
 """The base of the losses."""
 
 from treadle.autograd import Tensor
-from treadle.nn.functional.reduction import check_reduction
+from treadle.nn.functional.losses.reduction import check_reduction
 from treadle.nn.module import Module
 
 __all__ = ["Loss", "WeightedLoss"]

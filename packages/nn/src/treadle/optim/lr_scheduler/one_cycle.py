@@ -74,13 +74,10 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"the cycle has {self.total_steps} steps, and this is step {step}")
-        start = 0.0
-        for phase in self.phases:
-            if step <= phase["end"]:
-                break
-            start = phase["end"] if phase is not self.phases[-1] else start
-        phase_length = phase["end"] - start
-        place = (step - start) / phase_length if phase_length else 1.0
+        number = next((at for at, phase in enumerate(self.phases) if step <= phase["end"]), len(self.phases) - 1)
+        phase, start = self.phases[number], self.phases[number - 1]["end"] if number else 0.0
+        length = phase["end"] - start
+        place = (step - start) / length if length else 1.0
         groups = self.optimizer.param_groups
         if self.cycle_momentum:
             start_name, end_name = phase["momentum"]

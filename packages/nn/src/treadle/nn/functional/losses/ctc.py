@@ -14,7 +14,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
-from treadle.nn.functional.reduction import check_reduction, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, reduced
 
 __all__ = ["CTCLattice", "ctc_loss"]
 

@@ -1,56 +1,22 @@
 """Losses of pairs and triples: distances, similarities and margins."""
 
 from collections.abc import Callable
-from math import inf
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional.reduction import check_reduction, check_same_shape, reduced
+from treadle.nn.functional.distance import pairwise_distance
+from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
 __all__ = [
     "cosine_embedding_loss",
-    "cosine_similarity",
     "hinge_embedding_loss",
     "margin_ranking_loss",
-    "pairwise_distance",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ]
 
 _COSINE_EPS = 1e-12
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The ``p``-norm of x1 - x2 + eps over the last dimension; ``p`` may be infinite. Its gradient at 0 is 0.
-
-    >>> pairwise_distance(Tensor([[3.0, 4.0]]), Tensor([[0.0, 0.0]]), eps=0.0).numpy().tolist()
-    [5.0]
-    """
-    if not p > 0.0:
-        raise ValueError(f"pairwise_distance: p must be above 0, not {p}")
-    difference = x1 - x2 + eps
-    if p == 2.0:
-        return autograd.norm(difference, axis=-1, keepdims=keepdim)
-    sizes = autograd.abs(difference)
-    if p == inf:
-        return autograd.max(sizes, axis=-1, keepdims=keepdim)
-    total = autograd.sum(sizes if p == 1.0 else autograd.pow(sizes, p), axis=-1, keepdims=keepdim)
-    if p == 1.0:
-        return total
-    some = Tensor(nd.not_equal(total.data, 0.0))
-    return autograd.where(some, autograd.pow(autograd.where(some, total, 1.0), 1.0 / p), 0.0)
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between x1 and x2 along ``dim``; norms below ``eps`` count as ``eps``.
-
-    >>> cosine_similarity(Tensor([[2.0, 0.0]]), Tensor([[3.0, 0.0]])).numpy().tolist()
-    [1.0]
-    """
-    norms = [autograd.norm(each, axis=dim, keepdims=True) for each in (x1, x2)]
-    scaled = [each / autograd.clip(norm, eps, None) for each, norm in zip((x1, x2), norms, strict=True)]
-    return autograd.sum(scaled[0] * scaled[1], axis=dim)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:

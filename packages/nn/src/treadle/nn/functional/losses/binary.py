@@ -5,7 +5,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
-from treadle.nn.functional.reduction import check_reduction, check_same_shape, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
 __all__ = [
     "BinaryCrossEntropy",

@@ -3,7 +3,7 @@
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional.reduction import check_reduction, check_same_shape, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
 __all__ = ["dice_loss", "kl_div", "multi_margin_loss", "multilabel_margin_loss", "nll_loss"]
 

@@ -3,7 +3,7 @@
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional.reduction import check_reduction, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, reduced
 
 __all__ = ["cross_entropy"]
 

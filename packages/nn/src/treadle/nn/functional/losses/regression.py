@@ -5,7 +5,7 @@ from math import log, pi
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional.reduction import check_reduction, check_same_shape, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
 __all__ = ["gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
 
