@@ -11,7 +11,7 @@ __all__ = ["CTCLoss"]
 class CTCLoss(Loss):
     """Minus the log-probability of label sequences, over all their alignments with the input.
 
-    Shapes, lengths and reductions: :func:`treadle.nn.functional.losses.ctc_loss`. Graves et al. 2006, "Connectionist temporal
+    Shapes, lengths and reductions: :func:`treadle.nn.functional.ctc_loss`. Graves et al. 2006, "Connectionist temporal
     classification: labelling unsegmented sequence data with recurrent neural networks".
 
     >>> import treadle.autograd as ag
@@ -26,7 +26,7 @@ class CTCLoss(Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Lengths, target_lengths: Lengths) -> Tensor:
-        """The loss; the errors are those of :func:`treadle.nn.functional.losses.ctc_loss`."""
+        """The loss; the errors are those of :func:`treadle.nn.functional.ctc_loss`."""
         return functional.ctc_loss(
             log_probs,
             targets,
