@@ -66,7 +66,7 @@ class CTCLattice(Op):
 
 def _forward(xp: Any, emissions: Any, skips: Any) -> Any:
     """(T, N, L): the log-probability of all paths to state s at step t, the emission there included."""
-    places = xp.arange(emissions.shape[2], dtype=xp.int64, device=emissions.device)
+    places = xp.arange(emissions.shape[2], dtype=nd.int64, device=emissions.device)
     alphas = [xp.where(places < 2, emissions[0], _NEVER)]
     for step in range(1, emissions.shape[0]):
         last = alphas[-1]
@@ -93,14 +93,14 @@ def _backward(xp: Any, emissions: Any, skips: Any, ends: Any, lengths: Any) -> A
 
 def _total(xp: Any, alphas: Any, ends: Any, lengths: Any) -> Any:
     """(N,): the log-probability of all paths that end at the last step in one of the two last states."""
-    steps = xp.reshape(xp.arange(alphas.shape[0], dtype=xp.int64, device=alphas.device), (-1, 1))
+    steps = xp.reshape(xp.arange(alphas.shape[0], dtype=nd.int64, device=alphas.device), (-1, 1))
     last = xp.expand_dims(steps == xp.expand_dims(lengths, axis=0) - 1, axis=2)
     return xp.logsumexp(xp.where(last & xp.expand_dims(ends, axis=0), alphas, _NEVER), axis=(0, 2))
 
 
 def _ends(xp: Any, emissions: Any, label_lengths: Any) -> Any:
     """(N, L): the states in which a path may end, the last label and the blank behind it."""
-    places = xp.arange(emissions.shape[2], dtype=xp.int64, device=emissions.device)
+    places = xp.arange(emissions.shape[2], dtype=nd.int64, device=emissions.device)
     last = xp.expand_dims(label_lengths, axis=1) * 2
     return (places == last) | (places == last - 1)
 
