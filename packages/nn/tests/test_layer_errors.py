@@ -21,10 +21,14 @@ def zeros(*shape: int) -> Tensor:
         (
             lambda: nn.Conv2d(3, 4, 3),
             (2, 8, 8, 3),
-            r"Conv2d: expected 3 channels in dimension 1 .* channels seem to come last",
+            r"Conv2d: expected 3 channels in dim.* channels seem to come last",
         ),
         (lambda: nn.Conv2d(3, 4, 3), (8, 8, 3), r"channels in dimension 0 .*moveaxis\(input, -1, 0\)"),
-        (lambda: nn.Conv1d(3, 4, 3), (2, 5, 8), r"Conv1d: expected 3 channels in dimension 1 .* got 5 in \(2, 5, 8\)\n"),
+        (
+            lambda: nn.Conv1d(3, 4, 3),
+            (2, 5, 8),
+            r"Conv1d: expected 3 channels in dimension 1 .* got 5 in \(2, 5, 8\)\n",
+        ),
         (lambda: nn.Conv1d(3, 4, 3), (3,), r"Conv1d: an input of 1 dimensions.*\(batch, channels, length\)"),
         (lambda: nn.Conv2d(3, 4, 5), (1, 3, 4, 4), "kernel .* more than the input"),
         (lambda: nn.ConvTranspose2d(3, 4, 3), (2, 8, 8, 3), "ConvTranspose2d: .*channels seem to come last"),

@@ -46,7 +46,7 @@ class BackwardHooks:
         self.module = module
         self.before = before
         self.after = after
-        self.outputs: Gradients = ()
+        self.outputs: Gradients | None = None  # those of the results, until the hooks have seen them
         self.count = 0
         self.places: list[int] = []
 
@@ -92,13 +92,19 @@ class BackwardHooks:
         return grads
 
     def _leaving(self, grads: Gradients) -> Gradients:
-        """Run the hooks behind the module's own gradients."""
+        """Run the hooks behind the module's own gradients.
+
+        A second derivative comes here without having passed the results; then there is nothing for the hooks.
+        """
+        if self.outputs is None:
+            return grads
         every: list[Tensor | None] = [None] * self.count
         for at, gradient in zip(self.places, grads, strict=True):
             every[at] = gradient
         found = tuple(every)
         for hook, _ in self.after.entries() if self.after else ():
             found = _replaced(found, hook(self.module, found, self.outputs), "a backward hook")
+        self.outputs = None
         return tuple(found[at] for at in self.places)
 
 
