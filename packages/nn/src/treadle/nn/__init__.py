@@ -12,7 +12,8 @@ from treadle.nn.errors import CheckpointError, StateDictError
 from treadle.nn.history import History
 from treadle.nn.layers import *  # noqa: F403 - the layers
 from treadle.nn.layers import __all__ as _layer_names
-from treadle.nn.losses import CrossEntropyLoss, MSELoss
+from treadle.nn.losses import *  # noqa: F403 - the losses
+from treadle.nn.losses import __all__ as _loss_names
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.nn.summary import Summary
@@ -20,9 +21,7 @@ from treadle.nn.trainer import Trainer
 
 __all__ = [
     "CheckpointError",
-    "CrossEntropyLoss",
     "History",
-    "MSELoss",
     "Module",
     "Parameter",
     "StateDictError",
@@ -38,5 +37,6 @@ __all__ = [
     "utils",
 ]
 __all__ += _layer_names
+__all__ += _loss_names
 
 __version__ = "0.1.0"
