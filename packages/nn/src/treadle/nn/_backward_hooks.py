@@ -28,6 +28,10 @@ class GradientGate(TupleOp):
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         return arrays, ()
 
+    def flops(self, shapes: tuple[tuple[int, ...], ...], out: tuple[int, ...]) -> int:
+        """None."""
+        return 0
+
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
         plain = xp is nd
         given = tuple(None if each is None else Tensor(each) if plain else each for each in grads)

@@ -110,6 +110,10 @@ class Normalize(FusedOp):
             out = out * autograd.reshape(inputs[1], self.affine)
         return out + autograd.reshape(inputs[-1], self.affine) if len(inputs) > 1 + self.has_weight else out
 
+    def flops(self, shapes: tuple[Shape, ...], out: Shape) -> int:
+        """Mean, variance, shift and scale: 7 for each element, less without the mean, more with parameters."""
+        return math.prod(out) * ((7 if self.center else 3) + len(shapes) - 1)
+
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[Any, ...]) -> tuple[Shape, Any]:
         return shapes[0], dtypes[0]
 
