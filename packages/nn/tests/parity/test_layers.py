@@ -80,6 +80,13 @@ def test_arguments_are_those_of_pytorch(name: str) -> None:
             ), key
 
 
+@pytest.mark.parametrize(("name", "sample"), cases(LAYERS))
+def test_repr(name: str, sample: Sample) -> None:
+    theirs = repr(getattr(torch.nn, name)(*sample.arguments, **sample.options))
+    theirs = theirs.replace("NonDynamicallyQuantizableLinear", "Linear")
+    assert repr(getattr(nn, name)(*sample.arguments, **sample.options)) == theirs
+
+
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 @pytest.mark.parametrize("enforce_sorted", [True, False])
 def test_packed_sequences(kind: str, enforce_sorted: bool) -> None:

@@ -28,6 +28,10 @@ class GradientGate(TupleOp):
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         return arrays, ()
 
+    def flops(self, shapes: tuple[tuple[int, ...], ...], out: tuple[int, ...]) -> int:
+        """None."""
+        return 0
+
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
         plain = xp is nd
         given = tuple(None if each is None else Tensor(each) if plain else each for each in grads)
@@ -46,7 +50,7 @@ class BackwardHooks:
         self.module = module
         self.before = before
         self.after = after
-        self.outputs: Gradients = ()
+        self.outputs: Gradients | None = None  # those of the results, until the hooks have seen them
         self.count = 0
         self.places: list[int] = []
 
@@ -92,13 +96,19 @@ class BackwardHooks:
         return grads
 
     def _leaving(self, grads: Gradients) -> Gradients:
-        """Run the hooks behind the module's own gradients."""
+        """Run the hooks behind the module's own gradients.
+
+        A second derivative comes here without having passed the results; then there is nothing for the hooks.
+        """
+        if self.outputs is None:
+            return grads
         every: list[Tensor | None] = [None] * self.count
         for at, gradient in zip(self.places, grads, strict=True):
             every[at] = gradient
         found = tuple(every)
         for hook, _ in self.after.entries() if self.after else ():
             found = _replaced(found, hook(self.module, found, self.outputs), "a backward hook")
+        self.outputs = None
         return tuple(found[at] for at in self.places)
 
 

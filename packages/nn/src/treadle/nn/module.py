@@ -45,7 +45,7 @@ class Module(Branch):
     _forward_pre_hooks: HookTable | None = None
     _backward_hooks: HookTable | None = None
     _backward_pre_hooks: HookTable | None = None
-    _hooked: bool = False
+    _has_hooks: bool = False
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. A subclass defines it; calling a module without one is a TypeError."""
@@ -53,12 +53,16 @@ class Module(Branch):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if self._hooked:
+            if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
         except nd.TreadleError as error:
-            locate(error, self)
+            self._note_place(error)
             raise
+
+    def _note_place(self, error: nd.TreadleError) -> None:
+        """Say in a note of an error that leaves this module where in the model it came up."""
+        locate(error, self)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook, with_kwargs in self._forward_pre_hooks.entries() if self._forward_pre_hooks else ():
@@ -300,7 +304,7 @@ class Module(Branch):
     def _hook_table(self, name: str) -> HookTable:
         if getattr(self, name) is None:
             setattr(self, name, HookTable())
-        self._hooked = True
+        self._has_hooks = True
         table: HookTable = getattr(self, name)
         return table
 

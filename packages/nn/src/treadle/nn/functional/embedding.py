@@ -71,14 +71,14 @@ def _bound_rows(numbers: nd.NDArray, weight: nd.NDArray, max_norm: float, norm_t
     weight[used] = nd.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
 
 
-def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """int64 ``(*input.shape, num_classes)`` with a 1 at each number; -1 takes the largest number plus 1.
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """int64 ``(*tensor.shape, num_classes)`` with a 1 at each number; -1 takes the largest number plus 1.
 
     >>> one_hot(Tensor([1, 0])).tolist()
     [[0, 1], [1, 0]]
     """
     if num_classes == -1:
-        if input.size == 0:
+        if tensor.size == 0:
             raise nd.ShapeError("one_hot: num_classes cannot be found from an empty input; give it")
-        num_classes = int(nd.max(input.data).item()) + 1
-    return Tensor(nd.one_hot(input.data, num_classes, dtype=nd.int64))
+        num_classes = int(nd.max(tensor.data).item()) + 1
+    return Tensor(nd.one_hot(tensor.data, num_classes, dtype=nd.int64))

@@ -63,22 +63,37 @@ class Normalize(FusedOp):
     def rule(self, grad: Any, node: Any) -> Any:
         x, *weights, mean, scale = node.saved
         inputs = node.inputs
-        normal = x - mean if self.center else x.copy()
-        normal *= scale
-        scaled = grad * weights[0].reshape(self.affine) if weights else grad
         gradients: list[Any] = [None] * len(inputs)
-        if inputs[0].requires_grad:
-            along = nd.mean(scaled * normal, axis=self.axes, keepdims=True)
-            first = scaled - normal * along
-            if self.center:
-                first -= nd.mean(scaled, axis=self.axes, keepdims=True)
-            first *= scale
-            gradients[0] = first
-        if self.has_weight and inputs[1].requires_grad:
-            gradients[1] = self._folded(grad * normal, inputs[1])
         if len(inputs) > 1 + self.has_weight and inputs[-1].requires_grad:
             gradients[-1] = self._folded(grad, inputs[-1])
+        normal = nd.subtract(x, mean) if self.center else x.copy()
+        normal *= scale
+        product = grad * normal
+        if self.has_weight and inputs[1].requires_grad:
+            gradients[1] = self._folded(product, inputs[1])
+        if inputs[0].requires_grad:
+            weight = weights[0].reshape(self.affine) if weights else None
+            gradients[0] = self._by_input(grad, normal, product, scale, weight)
         return tuple(gradients)
+
+    def _by_input(self, grad: Any, normal: Any, product: Any, scale: Any, weight: Any) -> Any:
+        """The gradient of x; ``normal`` and ``product`` are written over.
+
+        A weight that is one number for all that is averaged is multiplied last, with the scale.
+        """
+        if weight is not None:
+            lead = grad.ndim - len(self.affine)
+            if all(axis < lead or self.affine[axis - lead] == 1 for axis in self.axes):
+                scale = scale * weight
+            else:
+                grad = grad * weight
+                product *= weight
+        normal *= nd.mean(product, axis=self.axes, keepdims=True)
+        found = nd.subtract(grad, normal, out=product)
+        if self.center:
+            found -= nd.mean(grad, axis=self.axes, keepdims=True)
+        found *= scale
+        return found
 
     def _folded(self, array: Any, operand: Any) -> Any:
         """Summed over what the affine parameters broadcast along."""
@@ -94,6 +109,10 @@ class Normalize(FusedOp):
         if self.has_weight:
             out = out * autograd.reshape(inputs[1], self.affine)
         return out + autograd.reshape(inputs[-1], self.affine) if len(inputs) > 1 + self.has_weight else out
+
+    def flops(self, shapes: tuple[Shape, ...], out: Shape) -> int:
+        """Mean, variance, shift and scale: 7 for each element, less without the mean, more with parameters."""
+        return math.prod(out) * ((7 if self.center else 3) + len(shapes) - 1)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[Any, ...]) -> tuple[Shape, Any]:
         return shapes[0], dtypes[0]

@@ -1,10 +1,11 @@
 """One direction of one recurrent layer: the steps in time, after the input's part of all gates was computed at once.
 
 Time comes first: ``(steps, batch, features)``. Every kind of layer is one op over the whole sequence. Backward runs
-through time with the gates' derivatives, which are computed for all steps at once; the gradient of the recurrent weight
-is one matrix product.
+through time, step by step where the numbers are still in the cache; the gradient of the recurrent weight is one matrix
+product.
 """
 
+import math
 from typing import Any
 
 import treadle.autograd as autograd
@@ -34,50 +35,62 @@ def _plus(array: Any, gradients: Any, step: int) -> Any:
     return gradients[step] if array is None else array + gradients[step]
 
 
-class LSTMSequence(FusedTupleOp):
+class _Sequence(FusedTupleOp):
+    """Base: what the steps cost, the products with the recurrent weights and ``others`` for each gate's element."""
+
+    weights: tuple[int, ...] = (2,)
+    others = 2
+
+    def flops(self, shapes: tuple[tuple[int, ...], ...], out: tuple[int, ...]) -> int:
+        """Two for each product, and those of the gates."""
+        steps, batch, width = shapes[0]
+        products = sum(math.prod(shapes[at]) for at in self.weights if at < len(shapes))
+        return steps * batch * (2 * products + self.others * width)
+
+
+class LSTMSequence(_Sequence):
     """(gates, h, c, weight_hh[, weight_hr]) to (hidden, cell states) of all steps; gates in the order i, f, g, o.
 
     Hochreiter and Schmidhuber 1997, with forget gates (Gers et al. 2000); the projection by ``weight_hr`` is that of
     Sak et al. 2014.
     """
 
+    weights, others = (3, 4), 3
+
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         gates, hidden, cell, weight = arrays[:4]
         steps, batch, width = gates.shape
         size = width // 4
-        gates_on = nd.empty_like(gates)
+        on = nd.empty((steps, batch, 4, size), dtype=gates.dtype, device=gates.device)
         cells = nd.empty((steps, batch, size), dtype=gates.dtype, device=gates.device)
         squashed = nd.empty_like(cells)
         hiddens = nd.empty((steps, batch, hidden.shape[1]), dtype=gates.dtype, device=gates.device)
         for step in range(steps):
             raw = nd.matmul(hidden, weight.mT)
             raw += gates[step]
-            on = gates_on[step]
-            nd.sigmoid(raw[:, : 2 * size], out=on[:, : 2 * size])
-            nd.tanh(raw[:, 2 * size : 3 * size], out=on[:, 2 * size : 3 * size])
-            nd.sigmoid(raw[:, 3 * size :], out=on[:, 3 * size :])
-            cell = nd.multiply(on[:, size : 2 * size], cell, out=cells[step])
-            cell += on[:, :size] * on[:, 2 * size : 3 * size]
+            raw = raw.reshape(batch, 4, size)
+            i, f, g, o = (on[step, :, at] for at in range(4))
+            nd.sigmoid(raw[:, :2], out=on[step, :, :2])
+            nd.tanh(raw[:, 2], out=g)
+            nd.sigmoid(raw[:, 3], out=o)
+            cell = nd.multiply(f, cell, out=cells[step])
+            cell += i * g
             shown = nd.tanh(cell, out=squashed[step])
             if len(arrays) == 5:
-                hiddens[step] = nd.matmul(on[:, 3 * size :] * shown, arrays[4].mT)
+                hiddens[step] = nd.matmul(o * shown, arrays[4].mT)
             else:
-                nd.multiply(on[:, 3 * size :], shown, out=hiddens[step])
+                nd.multiply(o, shown, out=hiddens[step])
             hidden = hiddens[step]
-        return (hiddens, cells), (*arrays, gates_on, squashed, hiddens, cells)
+        return (hiddens, cells), (*arrays, on, squashed, hiddens, cells)
 
     def array_rule(self, grads: tuple[Any, ...], node: Any) -> Any:
         gates, hidden, cell, weight, *projection, on, squashed, hiddens, cells = node.saved
-        steps, batch, width = gates.shape
-        size = width // 4
-        factors = self._factors(on, squashed, cell, cells)
-        through = on[:, :, 3 * size :] * (1.0 - squashed * squashed)
-        forget = on[:, :, size : 2 * size]
         d_gates = nd.empty_like(gates)
+        parted = d_gates.reshape(on.shape)
         d_hiddens = nd.empty_like(hiddens) if projection else None
         d_hidden: Any = None
         d_cell: Any = None
-        for step in reversed(range(steps)):
+        for step in reversed(range(gates.shape[0])):
             d_hidden = _plus(d_hidden, grads[0], step)
             d_cell = _plus(d_cell, grads[1], step)
             if d_hidden is None:
@@ -85,30 +98,29 @@ class LSTMSequence(FusedTupleOp):
             if d_hiddens is not None:
                 d_hiddens[step] = d_hidden
             d_shown = nd.matmul(d_hidden, projection[0]) if projection else d_hidden
-            d_inner = d_shown * through[step]
-            d_cell = d_inner if d_cell is None else nd.add(d_inner, d_cell, out=d_inner)
-            inner = factors[step][:, : 3 * size].reshape(batch, 3, size)
-            target = d_gates[step]
-            target[:, : 3 * size] = (inner * d_cell[:, None, :]).reshape(batch, 3 * size)
-            nd.multiply(factors[step][:, 3 * size :], d_shown, out=target[:, 3 * size :])
-            d_hidden = nd.matmul(target, weight)
-            d_cell = d_cell * forget[step]
+            gate, shown = on[step], squashed[step]
+            d_inner = d_shown * (gate[:, 3] * (1.0 - shown * shown))
+            if d_cell is not None:
+                d_inner += d_cell
+            factors = self._factors(gate, cells[step - 1] if step else cell, shown)
+            nd.multiply(factors[:, :3], d_inner[:, None], out=parted[step, :, :3])
+            nd.multiply(factors[:, 3], d_shown, out=parted[step, :, 3])
+            d_hidden = nd.matmul(d_gates[step], weight)
+            d_cell = d_inner * gate[:, 1]
         d_weight = nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))
         if d_hiddens is None:
             return d_gates, d_hidden, d_cell, d_weight
-        d_projection = nd.matmul(_rows(d_hiddens).mT, _rows(on[:, :, 3 * size :] * squashed))
+        d_projection = nd.matmul(_rows(d_hiddens).mT, _rows(on[:, :, 3] * squashed))
         return d_gates, d_hidden, d_cell, d_weight, d_projection
 
-    def _factors(self, on: Any, squashed: Any, cell: Any, cells: Any) -> Any:
-        """What the gradient of the cell (i, f, g) or of the shown state (o) is multiplied by for each gate."""
-        size = squashed.shape[2]
-        factors = on * (1.0 - on)
-        inner = on[:, :, 2 * size : 3 * size]
-        factors[:, :, 2 * size : 3 * size] = 1.0 - inner * inner
-        factors[:, :, :size] *= inner
-        factors[:, :, size : 2 * size] *= _before(cell, cells).reshape(cells.shape)
-        factors[:, :, 2 * size : 3 * size] *= on[:, :, :size]
-        factors[:, :, 3 * size :] *= squashed
+    def _factors(self, gate: Any, before: Any, shown: Any) -> Any:
+        """What the gradient of the cell (i, f, g) or of the shown state (o) is multiplied by for each gate of a step."""
+        factors = nd.subtract(1.0, gate)
+        factors *= gate
+        inner = gate[:, 2]
+        factors[:, 2] = 1.0 - inner * inner
+        for at, other in enumerate((inner, before, gate[:, 0], shown)):
+            factors[:, at] *= other
         return factors
 
     def composition(self, *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -125,11 +137,13 @@ class LSTMSequence(FusedTupleOp):
         return autograd.stack(hiddens), autograd.stack(cells)
 
 
-class GRUSequence(FusedTupleOp):
+class GRUSequence(_Sequence):
     """(gates, h, weight_hh[, bias_hh]) to the hidden states of all steps; gates in the order r, z, n.
 
     Cho et al. 2014, in the form where the reset gate acts on the product with the recurrent weight.
     """
+
+    others = 4
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         gates, hidden, weight = arrays[:3]
@@ -187,7 +201,7 @@ class GRUSequence(FusedTupleOp):
         return (autograd.stack(hiddens),)
 
 
-class RNNSequence(FusedTupleOp):
+class RNNSequence(_Sequence):
     """(gates, h, weight_hh) to the hidden states of all steps, each the tanh or relu of gates + h @ weight_hh.T."""
 
     def __init__(self, nonlinearity: str = "tanh") -> None:

@@ -51,7 +51,9 @@ class Activation(Module):
 
     def extra_repr(self) -> str:
         shown = {name: getattr(self, name) for name in self.settings.parameters}
-        return ", ".join(f"{name}={value}" for name, value in shown.items() if name != "inplace" or value)
+        if list(shown) == ["lambd"]:
+            return str(shown["lambd"])
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items() if name != "inplace" or value)
 
 
 class ReLU(Activation, function=functional.relu):

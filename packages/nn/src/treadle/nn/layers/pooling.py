@@ -6,7 +6,7 @@ from typing import ClassVar
 from treadle.autograd import Tensor
 from treadle.nn import functional
 from treadle.nn.functional._pooling import Pooled
-from treadle.nn.functional._spatial import Ints
+from treadle.nn.functional._spatial import Ints, tuple_of
 from treadle.nn.module import Module
 
 __all__ = [
@@ -63,9 +63,9 @@ class _AvgPool1d(_Pool):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
+        self.kernel_size = self._one(kernel_size)
+        self.stride = self._one(kernel_size if stride is None else stride)
+        self.padding = self._one(padding)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
@@ -74,6 +74,10 @@ class _AvgPool1d(_Pool):
         return self.function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, *self._divisor()
         )
+
+    def _one(self, value: Ints) -> Ints:
+        """A setting as it is kept; PyTorch's own is shown as a tuple for one axis alone."""
+        return (value,) if isinstance(value, int) else value
 
     def _divisor(self) -> tuple[int | None, ...]:
         return ()
@@ -94,6 +98,9 @@ class _AvgPool(_AvgPool1d):
     ) -> None:
         super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
+
+    def _one(self, value: Ints) -> Ints:
+        return value
 
     def _divisor(self) -> tuple[int | None, ...]:
         return (self.divisor_override,)
@@ -127,11 +134,14 @@ class _AdaptiveMaxPool(_Pool):
 
 
 class _MaxUnpool(_Pool):
+    count: ClassVar[int]
+
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
+        name = type(self).__name__
+        self.kernel_size = tuple_of(kernel_size, self.count, f"{name}: kernel_size")
+        self.stride = tuple_of(kernel_size if stride is None else stride, self.count, f"{name}: stride")
+        self.padding = tuple_of(padding, self.count, f"{name}: padding")
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Pooled:
         """``input`` where ``indices`` say, and zeros elsewhere."""
@@ -289,7 +299,7 @@ class MaxUnpool1d(_MaxUnpool):
     [[[0.0, 3.0, 0.0, 5.0]]]
     """
 
-    function = staticmethod(functional.max_unpool1d)
+    function, count = staticmethod(functional.max_unpool1d), 1
 
 
 class MaxUnpool2d(_MaxUnpool):
@@ -301,7 +311,7 @@ class MaxUnpool2d(_MaxUnpool):
     [[[[0.0, 3.0, 0.0, 5.0]]]]
     """
 
-    function = staticmethod(functional.max_unpool2d)
+    function, count = staticmethod(functional.max_unpool2d), 2
 
 
 class MaxUnpool3d(_MaxUnpool):
@@ -313,4 +323,4 @@ class MaxUnpool3d(_MaxUnpool):
     [[[[[0.0, 3.0, 0.0, 5.0]]]]]
     """
 
-    function = staticmethod(functional.max_unpool3d)
+    function, count = staticmethod(functional.max_unpool3d), 3

@@ -179,7 +179,7 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         defaults = {
-            "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False, "proj_size": 0,
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False,
         }  # fmt: skip
         parts = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *parts])

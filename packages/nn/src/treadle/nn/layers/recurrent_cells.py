@@ -93,6 +93,9 @@ class RNNCell(_Cell):
         self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, bias, device, dtype)
 
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next state."""
         gates, hidden = self._prepared(input, None if hx is None else (hx,), 1)

@@ -1,6 +1,7 @@
 """Images made larger."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
@@ -29,7 +30,11 @@ class Upsample(Module):
     ) -> None:
         super().__init__()
         self.size = size
-        self.scale_factor = scale_factor
+        self.scale_factor: Any = scale_factor
+        if isinstance(scale_factor, int | float):
+            self.scale_factor = float(scale_factor)
+        elif scale_factor is not None:
+            self.scale_factor = tuple(float(each) for each in scale_factor)
         self.mode = mode
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
