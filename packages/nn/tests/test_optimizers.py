@@ -69,6 +69,25 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("dtype", [nd.float16, nd.bfloat16])
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_halves_are_computed_in_float32(name: str, options: dict[str, Any], dtype: Any, device: Any) -> None:
+    """Each step is that of float32, rounded; the gradient is so small that its square would vanish in float16."""
+    half, wide = Tensor(nd.ones(3, dtype=dtype), requires_grad=True), Tensor(nd.ones(3), requires_grad=True)
+    optimizers = [getattr(optim, name)([each], **options) for each in (half, wide)]
+    for _ in range(3):
+        for parameter, optimizer in zip((half, wide), optimizers, strict=True):
+            parameter.grad = Tensor(nd.full((3,), 2.0**-14, dtype=parameter.dtype))
+            optimizer.step()
+        wide.data[...] = wide.data.astype(dtype)
+    assert half.dtype == dtype
+    assert half.data.astype(nd.float32).tolist() == wide.tolist()
+    arrays = [value for value in optimizers[0].state.get(half, {}).values() if isinstance(value, nd.NDArray)]
+    assert all(value.dtype == nd.float32 for value in arrays)
+    optimizers[0].load_state_dict(optimizers[0].state_dict())
+    optimizers[0].step()
+
+
 @pytest.mark.parametrize(("name", "options"), [case for case in CASES if case[0] != "SGD"])
 def test_a_large_parameter_moves_like_its_parts(name: str, options: dict[str, Any]) -> None:
     """It is updated in blocks; the last is short, and the gradient comes transposed."""
@@ -320,3 +339,13 @@ def test_gradients_of_parts_add_up_to_that_of_the_batch() -> None:
         optimizer.step()
         weights.append(weight.item())
     assert weights[0] == pytest.approx(weights[1], rel=1e-12)
+
+
+def test_an_average_of_halves_moves() -> None:
+    """By a thousandth each time, which bfloat16 cannot show beside 1."""
+    weight = Tensor(nd.ones(1, dtype=nd.bfloat16))
+    ema = optim.ExponentialMovingAverage([weight], decay=0.999)
+    weight.data[...] = 2.0
+    for _ in range(100):
+        ema.update()
+    assert ema.averages[0].item() == pytest.approx(2.0 - 0.999**100, rel=1e-5)

@@ -38,7 +38,7 @@ class ExponentialMovingAverage:
         self.decay = decay
         self.warmup = warmup
         self.updates = 0
-        self.averages = [tensor.data.copy() for tensor in self.tensors]
+        self.averages = [_wide(tensor.data).copy() for tensor in self.tensors]
 
     def update(self) -> None:
         """Take the present values into the averages; called after each step of the optimizer."""
@@ -47,7 +47,7 @@ class ExponentialMovingAverage:
         if self.warmup:
             decay = min(decay, (1.0 + self.updates) / (10.0 + self.updates))
         for mean, tensor in zip(self.averages, self.tensors, strict=True):
-            average(mean, tensor.data, decay)
+            average(mean, _wide(tensor.data), decay)
 
     def copy_to(self) -> None:
         """Write the averages into the tensors, for good."""
@@ -79,3 +79,8 @@ class ExponentialMovingAverage:
         self.averages = [array.astype(mean.dtype, copy=True).to_device(mean.device) for array, mean in pairs]
         self.decay, self.warmup = state_dict["decay"], state_dict["warmup"]
         self.updates = state_dict["updates"]
+
+
+def _wide(array: nd.NDArray) -> nd.NDArray:
+    """In float32 where it is shorter: an average moves by less than the last digit of those."""
+    return array.astype(nd.float32) if array.dtype.itemsize < 4 else array

@@ -21,7 +21,8 @@ class Optimizer(ABC):
     own ``params``. A subclass gives the defaults and says how one parameter is updated.
 
     Gradients accumulate until :meth:`zero_grad`: to train on batches too large for memory, call ``backward`` on each of
-    n parts with the loss divided by n, and only then ``step`` and ``zero_grad``.
+    n parts with the loss divided by n, and only then ``step`` and ``zero_grad``. Parameters of float16 and bfloat16 have
+    a float32 state, and their steps are computed in float32.
     """
 
     nonnegative: tuple[str, ...] = ("lr", "eps", "weight_decay")
@@ -84,8 +85,19 @@ class Optimizer(ABC):
                 state = states.get(parameter)
                 if state is None:
                     state = states[parameter] = {}
-                self.update(parameter, gradient.data, state, group)
+                if parameter.dtype.itemsize < 4:
+                    self._update_half(parameter, gradient.data, state, group)
+                else:
+                    self.update(parameter, gradient.data, state, group)
         return loss
+
+    def _update_half(
+        self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]
+    ) -> None:
+        """The update of a float16 or bfloat16 parameter: computed in float32, like its state, and rounded once."""
+        wide = Tensor(parameter.data.astype(nd.float32))
+        self.update(wide, gradient.astype(nd.float32), state, options)
+        parameter.data[...] = wide.data
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
@@ -127,7 +139,7 @@ class Optimizer(ABC):
         self.state, self.param_groups = state, groups
 
     def _restored(self, name: str, value: Any, tensor: Tensor) -> Any:
-        """A number, or a copy with the parameter's dtype and device."""
+        """A number, or a copy with the dtype that the state of the parameter has, on its device."""
         if isinstance(value, Tensor):
             value = value.data
         if value is None or isinstance(value, (bool, int, float)):
@@ -137,7 +149,8 @@ class Optimizer(ABC):
             return int(array.item()) if name == "step" else array.item()
         if array.shape != tensor.shape:
             raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
-        return array.astype(tensor.dtype, copy=True).to_device(tensor.device)
+        dtype = nd.float32 if tensor.dtype.itemsize < 4 else tensor.dtype
+        return array.astype(dtype, copy=True).to_device(tensor.device)
 
     def _parameters(self) -> list[Tensor]:
         return [tensor for group in self.param_groups for tensor in group["params"]]
