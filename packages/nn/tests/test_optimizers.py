@@ -69,6 +69,22 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize(("name", "options"), [case for case in CASES if case[0] != "SGD"])
+def test_a_large_parameter_moves_like_its_parts(name: str, options: dict[str, Any]) -> None:
+    """It is updated in blocks; the last is short, and the gradient comes transposed."""
+    gradients = np.random.default_rng(0).normal(size=(3, 250, 301)).astype("f4")
+    whole = Tensor(nd.ones((301, 250)), requires_grad=True)
+    parts = [Tensor(nd.ones((1, 250)), requires_grad=True) for _ in range(301)]
+    optimizers = [getattr(optim, name)(each, **options) for each in ([whole], parts)]
+    for gradient in gradients:
+        whole.grad = Tensor(nd.asarray(gradient).T)
+        for part, row in zip(parts, gradient.T, strict=True):
+            part.grad = Tensor(np.ascontiguousarray(row)[None])
+        for optimizer in optimizers:
+            optimizer.step()
+    np.testing.assert_array_equal(whole.numpy(), np.concatenate([part.numpy() for part in parts]))
+
+
 def test_every_optimizer_is_resumed() -> None:
     kinds = {name for name in optim.__all__ if isinstance(getattr(optim, name), type)}
     assert {name for name, _ in CASES} == kinds - {"Optimizer", "ExponentialMovingAverage"}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, average, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
 from treadle.optim.optimizer import require
 
 __all__ = ["Adadelta"]
@@ -46,9 +46,18 @@ class Adadelta(ComposedOptimizer):
         super().check(options)
         require(0.0 <= options["rho"] <= 1.0, "rho", options["rho"], "between 0 and 1")
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
-        squares = moment(parameter, state, "square_avg")
-        steps = moment(parameter, state, "acc_delta")
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("square_avg", "acc_delta")
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        squares, steps = arrays["square_avg"], arrays["acc_delta"]
         rho, eps = options["rho"], options["eps"]
         average(squares, nd.square(gradient), rho)
         delta = nd.sqrt((steps + eps) / (squares + eps))

@@ -1,10 +1,10 @@
 """Adagrad."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers
 
 __all__ = ["Adagrad"]
 
@@ -46,14 +46,26 @@ class Adagrad(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
         super().begin(parameter, state, options)
         state["sum"] = nd.full_like(parameter, options["initial_accumulator_value"])
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
-        total = state["sum"]
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("sum",)
+
+    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+        return {"rate": options["lr"] / (1.0 + (state["step"] - 1) * options["lr_decay"])}
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        total = arrays["sum"]
         total += nd.square(gradient)
         root = nd.sqrt(total)
         root += options["eps"]
-        rate = options["lr"] / (1.0 + (state["step"] - 1) * options["lr_decay"])
-        parameter -= gradient / root * rate
+        parameter -= gradient / root * numbers["rate"]

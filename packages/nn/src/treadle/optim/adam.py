@@ -5,7 +5,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.optim.composed import average, descent, moment
+from treadle.optim.composed import average, blocks, descent, moment
 from treadle.optim.optimizer import Optimizer
 
 __all__ = ["Adam"]
@@ -55,8 +55,9 @@ class Adam(Optimizer):
             state["exp_avg_sq"] = nd.zeros_like(parameter.data)
         state["step"] += 1
         if options["amsgrad"]:
-            moment(parameter.data, state, "max_exp_avg_sq")
-            _amsgrad_step(parameter.data, gradient, state, options)
+            moments = [moment(parameter.data, state, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")]
+            for block in blocks([parameter.data, gradient, *moments]):
+                _amsgrad_step(*block, step=state["step"], options=options)
             return
         beta1, beta2 = options["betas"]
         nd.adam_step(
@@ -75,13 +76,21 @@ class Adam(Optimizer):
         )
 
 
-def _amsgrad_step(parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+def _amsgrad_step(
+    parameter: nd.NDArray,
+    gradient: nd.NDArray,
+    first: nd.NDArray,
+    second: nd.NDArray,
+    largest: nd.NDArray,
+    *,
+    step: int,
+    options: dict[str, Any],
+) -> None:
     beta1, beta2 = options["betas"]
-    first, second, largest = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]
     gradient = descent(parameter, gradient, options)
     average(first, gradient, beta1)
     average(second, nd.square(gradient), beta2)
     nd.maximum(largest, second, out=largest)
-    step_size = options["lr"] / (1.0 - beta1 ** state["step"])
-    root = nd.sqrt(largest) / (1.0 - beta2 ** state["step"]) ** 0.5
-    parameter -= step_size * (first / (root + options["eps"]))
+    root = nd.sqrt(largest) / (1.0 - beta2**step) ** 0.5
+    root += options["eps"]
+    parameter -= first / root * (options["lr"] / (1.0 - beta1**step))

@@ -1,10 +1,10 @@
 """Adamax."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, average, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
 
 __all__ = ["Adamax"]
 
@@ -41,13 +41,25 @@ class Adamax(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_inf")
+
+    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+        return {"rate": options["lr"] / (1.0 - options["betas"][0] ** state["step"])}
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
         beta1, beta2 = options["betas"]
-        first = moment(parameter, state, "exp_avg")
-        largest = moment(parameter, state, "exp_inf")
+        first, largest = arrays["exp_avg"], arrays["exp_inf"]
         average(first, gradient, beta1)
         largest *= beta2
         size = nd.abs(gradient)
         size += options["eps"]
         nd.maximum(largest, size, out=largest)
-        parameter -= first / largest * (options["lr"] / (1.0 - beta1 ** state["step"]))
+        parameter -= first / largest * numbers["rate"]

@@ -1,10 +1,10 @@
 """Averaged stochastic gradient descent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers
 
 __all__ = ["ASGD"]
 
@@ -47,19 +47,33 @@ class ASGD(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
         super().begin(parameter, state, options)
         state["eta"] = options["lr"]
         state["mu"] = 1.0
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
-        rate, mean = state["eta"], moment(parameter, state, "ax")
-        parameter *= 1.0 - options["lambd"] * rate
-        parameter -= gradient * rate
-        if state["mu"] == 1.0:
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("ax",)
+
+    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+        lr, step, lambd = options["lr"], state["step"], options["lambd"]
+        now = {"eta": state["eta"], "mu": state["mu"]}
+        state["eta"] = lr / (1.0 + lambd * lr * step) ** options["alpha"]
+        state["mu"] = 1.0 / max(1.0, step - options["t0"])
+        return now
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        mean = arrays["ax"]
+        parameter *= 1.0 - options["lambd"] * numbers["eta"]
+        parameter -= gradient * numbers["eta"]
+        if numbers["mu"] == 1.0:
             mean[...] = parameter
         else:
-            mean += (parameter - mean) * state["mu"]
-        lr, step = options["lr"], state["step"]
-        state["eta"] = lr / (1.0 + options["lambd"] * lr * step) ** options["alpha"]
-        state["mu"] = 1.0 / max(1.0, step - options["t0"])
+            mean += (parameter - mean) * numbers["mu"]

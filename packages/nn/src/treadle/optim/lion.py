@@ -1,10 +1,10 @@
 """Evolved sign momentum."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, average, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
 
 __all__ = ["Lion"]
 
@@ -41,9 +41,19 @@ class Lion(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg",)
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
         beta1, beta2 = options["betas"]
-        first = moment(parameter, state, "exp_avg")
+        first = arrays["exp_avg"]
         direction = first * beta1
         direction += gradient * (1.0 - beta1)
         parameter -= nd.sign(direction) * options["lr"]

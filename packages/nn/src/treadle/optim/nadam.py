@@ -1,10 +1,10 @@
 """Adam with Nesterov momentum."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, average, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
 
 __all__ = ["NAdam"]
 
@@ -49,20 +49,38 @@ class NAdam(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
         super().begin(parameter, state, options)
         state["mu_product"] = 1.0
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
-        (beta1, beta2), lr, step = options["betas"], options["lr"], state["step"]
-        first = moment(parameter, state, "exp_avg")
-        second = moment(parameter, state, "exp_avg_sq")
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq")
+
+    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+        lr, step = options["lr"], state["step"]
+        beta1, beta2 = options["betas"]
         now, later = (beta1 * (1.0 - 0.5 * 0.96 ** (t * options["momentum_decay"])) for t in (step, step + 1))
         product = state["mu_product"] = state["mu_product"] * now
+        return {
+            "gradient": lr * (1.0 - now) / (1.0 - product),
+            "average": lr * later / (1.0 - product * later),
+            "correction": 1.0 - beta2**step,
+        }
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        beta1, beta2 = options["betas"]
+        first, second = arrays["exp_avg"], arrays["exp_avg_sq"]
         average(first, gradient, beta1)
         average(second, nd.square(gradient), beta2)
-        root = nd.sqrt(second / (1.0 - beta2**step))
+        root = nd.sqrt(second / numbers["correction"])
         root += options["eps"]
-        ahead = gradient * (lr * (1.0 - now) / (1.0 - product))
-        ahead += first * (lr * later / (1.0 - product * later))
+        ahead = gradient * numbers["gradient"]
+        ahead += first * numbers["average"]
         parameter -= ahead / root

@@ -101,7 +101,7 @@ class Optimizer(ABC):
         groups = [
             {**group, "params": [numbers[id(tensor)] for tensor in group["params"]]} for group in self.param_groups
         ]
-        state = {numbers[id(tensor)]: dict(values) for tensor, values in self.state.items()}
+        state = {numbers[id(tensor)]: dict(values) for tensor, values in self.state.items() if values}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

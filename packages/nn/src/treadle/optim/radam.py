@@ -1,10 +1,10 @@
 """Rectified Adam."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, average, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
 
 __all__ = ["RAdam"]
 
@@ -44,20 +44,35 @@ class RAdam(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq")
+
+    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
         (beta1, beta2), step = options["betas"], state["step"]
-        first = moment(parameter, state, "exp_avg")
-        second = moment(parameter, state, "exp_avg_sq")
-        average(first, gradient, beta1)
-        average(second, nd.square(gradient), beta2)
         rate = options["lr"] / (1.0 - beta1**step)
         correction = 1.0 - beta2**step
         limit = 2.0 / (1.0 - beta2) - 1.0
         length = limit - 2.0 * step * beta2**step / correction
         if length <= 5.0:
-            parameter -= first * rate
-            return
+            return {"rate": rate}
         variance = (length - 4.0) * (length - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * length)
+        return {"adaptive": rate * (variance * correction) ** 0.5}
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        beta1, beta2 = options["betas"]
+        first, second = arrays["exp_avg"], arrays["exp_avg_sq"]
+        average(first, gradient, beta1)
+        average(second, nd.square(gradient), beta2)
+        if "rate" in numbers:
+            parameter -= first * numbers["rate"]
+            return
         root = nd.sqrt(second)
         root += options["eps"]
-        parameter -= first / root * (rate * (variance * correction) ** 0.5)
+        parameter -= first / root * numbers["adaptive"]

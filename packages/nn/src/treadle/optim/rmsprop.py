@@ -1,10 +1,10 @@
 """RMSprop."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, average, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
 
 __all__ = ["RMSprop"]
 
@@ -49,21 +49,36 @@ class RMSprop(ComposedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
-        alpha, momentum = options["alpha"], options["momentum"]
-        squares = moment(parameter, state, "square_avg")
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        names = ["square_avg"]
+        if options["centered"]:
+            names.append("grad_avg")
+        if options["momentum"] > 0.0:
+            names.append("momentum_buffer")
+        return tuple(names)
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        alpha = options["alpha"]
+        squares = arrays["square_avg"]
         average(squares, nd.square(gradient), alpha)
         if options["centered"]:
-            mean = moment(parameter, state, "grad_avg")
+            mean = arrays["grad_avg"]
             average(mean, gradient, alpha)
             root = nd.sqrt(squares - nd.square(mean))
         else:
             root = nd.sqrt(squares)
         root += options["eps"]
         step = gradient / root
-        if momentum > 0.0:
-            buffer = moment(parameter, state, "momentum_buffer")
-            buffer *= momentum
+        if options["momentum"] > 0.0:
+            buffer = arrays["momentum_buffer"]
+            buffer *= options["momentum"]
             buffer += step
             step = buffer
         parameter -= step * options["lr"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import ComposedOptimizer, moment
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers
 from treadle.optim.optimizer import require
 
 __all__ = ["Rprop"]
@@ -47,17 +47,27 @@ class Rprop(ComposedOptimizer):
         shrink, grow = options["etas"]
         require(0.0 < shrink < 1.0 < grow, "etas", options["etas"], "below 1 and above 1")
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
         super().begin(parameter, state, options)
         state["step_size"] = nd.full_like(parameter, options["lr"])
 
-    def move(self, parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("prev", "step_size")
+
+    def move(
+        self,
+        parameter: nd.NDArray,
+        gradient: nd.NDArray,
+        arrays: Arrays,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
         shrink, grow = options["etas"]
-        before, size = moment(parameter, state, "prev"), state["step_size"]
+        smallest, largest = options["step_sizes"]
+        before, size = arrays["prev"], arrays["step_size"]
         turn = gradient * before
         turned = turn < 0.0
         factor = nd.where(turned, shrink, nd.where(turn > 0.0, grow, nd.ones_like(size)))
-        smallest, largest = options["step_sizes"]
         size[...] = nd.clip(size * factor, smallest, largest)
         before[...] = nd.where(turned, 0.0, gradient)
         parameter -= nd.sign(before) * size

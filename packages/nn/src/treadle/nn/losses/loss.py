@@ -1,5 +1,7 @@
 """The base of the losses."""
 
+from inspect import signature
+
 from treadle.autograd import Tensor
 from treadle.nn.functional.losses.reduction import check_reduction
 from treadle.nn.module import Module
@@ -22,9 +24,11 @@ class Loss(Module):
         self.reduction = check_reduction(reduction, self.further_reductions)
 
     def extra_repr(self) -> str:
-        options = {name: value for name, value in vars(self).items() if name != "training" and name[0] != "_"}
-        plain = {name: value for name, value in options.items() if isinstance(value, (bool, int, float, str))}
-        return ", ".join(f"{name}={value!r}" for name, value in plain.items())
+        """The options that are not the default."""
+        parameters = signature(type(self)).parameters
+        options = {name: value for name, value in vars(self).items() if isinstance(value, (bool, int, float, str))}
+        changed = {name: value for name, value in options.items() if name in parameters}
+        return ", ".join(f"{name}={value!r}" for name, value in changed.items() if value != parameters[name].default)
 
 
 class WeightedLoss(Loss):

@@ -9,6 +9,7 @@ from treadle.nn.functional.losses.reduction import check_reduction, check_same_s
 
 __all__ = [
     "BinaryCrossEntropy",
+    "LogitCrossEntropy",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "multilabel_soft_margin_loss",
@@ -54,6 +55,33 @@ def _log(xp: Any, logarithm: Any) -> Any:
     return xp.clip(logarithm, _LEAST_LOG, None)
 
 
+class LogitCrossEntropy(Op):
+    """max(x, 0) - x y + log(1 + exp(-|x|)), the binary cross-entropy of sigmoid(x), elementwise.
+
+    Its derivative sigmoid(x) - y is computed from t = sigmoid(-|x|), which keeps its digits where the other is near 1.
+
+    >>> LogitCrossEntropy()(Tensor([0.0, 200.0]), Tensor([1.0, 0.0])).numpy().round(4).tolist()
+    [0.6930999755859375, 200.0]
+    """
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The losses of logits and targets."""
+        x, y = arrays
+        size = xp.abs(x)
+        return (size + x) * 0.5 - x * y + xp.softplus(-size), arrays
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        """The gradients by the logits and by the targets."""
+        x, y = node.saved
+        small = xp.sigmoid(-xp.abs(x))
+        by_input = grad * xp.where(x >= 0.0, (1.0 - y) - small, small - y)
+        return by_input, -grad * x if node.needs_grad(1) else None
+
+    def infer(self, shapes: Any, dtypes: Any) -> Any:
+        """Shape and dtype of the result."""
+        return shapes[0], dtypes[0]
+
+
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -95,9 +123,9 @@ def binary_cross_entropy_with_logits(
 
 
 def _from_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None = None) -> Tensor:
-    positive = target * autograd.softplus(-input)
-    if pos_weight is not None:
-        positive = positive * pos_weight
+    if pos_weight is None:
+        return LogitCrossEntropy()(input, target)
+    positive = target * autograd.softplus(-input) * pos_weight
     return (1.0 - target) * autograd.softplus(input) + positive
 
 

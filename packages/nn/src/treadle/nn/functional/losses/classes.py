@@ -32,8 +32,8 @@ def nll_loss(
     _check_weight("nll_loss", weight, input.shape[axis])
     counted = nd.not_equal(target.data, ignore_index)
     classes = _classes("nll_loss", nd.where(counted, target.data, 0), input.shape[axis])
-    picked = autograd.take_along_axis(input, Tensor(nd.expand_dims(classes, axis=axis)), axis=axis)
-    losses = autograd.where(Tensor(counted), -autograd.squeeze(picked, axis=axis), 0.0)
+    chosen = _chosen(classes, input.shape[axis], axis) & nd.expand_dims(counted, axis=axis)
+    losses = 0.0 - autograd.sum(autograd.where(Tensor(chosen), input, 0.0), axis=axis)
     share = nd.astype(counted, input.dtype)
     if weight is not None:
         share = share * _of_classes(weight, classes)
@@ -69,15 +69,14 @@ def multi_margin_loss(
     number = input.shape[-1]
     _check_weight("multi_margin_loss", weight, number)
     classes = _classes("multi_margin_loss", target.data, number)
-    column = nd.expand_dims(classes, axis=-1)
-    own = autograd.take_along_axis(input, Tensor(column), axis=-1)
+    chosen = Tensor(_chosen(classes, number, input.ndim - 1))
+    own = autograd.sum(autograd.where(chosen, input, 0.0), axis=-1, keepdims=True)
     hinges = autograd.relu(input - own + margin)
     if p == 2:
         hinges = autograd.square(hinges)
     if weight is not None:
         hinges = hinges * Tensor(nd.expand_dims(_of_classes(weight, classes), axis=-1))
-    others = nd.not_equal(column, nd.arange(number, dtype=nd.int64, device=input.device))
-    return reduced(autograd.mean(autograd.where(Tensor(others), hinges, 0.0), axis=-1), reduction)
+    return reduced(autograd.mean(autograd.where(chosen, 0.0, hinges), axis=-1), reduction)
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
@@ -96,8 +95,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     number = input.shape[-1]
     given = nd.cumprod(nd.astype(nd.greater_equal(target.data, 0), nd.int64), axis=-1)
     classes = _classes("multilabel_margin_loss", nd.where(given == 1, target.data, 0), number)
-    every = nd.arange(number, dtype=nd.int64, device=input.device)
-    chosen = nd.equal(nd.expand_dims(classes, axis=-1), every) & nd.expand_dims(given == 1, axis=-1)
+    chosen = _chosen(classes, number, classes.ndim) & nd.expand_dims(given == 1, axis=-1)
     others = nd.logical_not(nd.any(chosen, axis=-2))
     pairs = nd.expand_dims(given == 1, axis=-1) & nd.expand_dims(others, axis=-2)
     own = autograd.take_along_axis(input, Tensor(classes), axis=-1)
@@ -160,6 +158,12 @@ def _classes(loss: str, classes: nd.NDArray, number: int) -> nd.NDArray:
     if classes.size and bool(nd.any((classes < 0) | (classes >= number))):
         raise nd.IndexingError(f"{loss}: a target is outside of the {number} classes")
     return classes
+
+
+def _chosen(classes: nd.NDArray, number: int, axis: int) -> nd.NDArray:
+    """True at each row's class, along a new ``axis``: quicker than a gather, and the gradient than a scatter."""
+    every = nd.reshape(nd.arange(number, dtype=nd.int64, device=classes.device), (-1,) + (1,) * (classes.ndim - axis))
+    return nd.equal(nd.expand_dims(classes, axis=axis), every)
 
 
 def _check_weight(loss: str, weight: Tensor | None, number: int) -> None:

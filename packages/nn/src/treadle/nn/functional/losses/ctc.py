@@ -43,16 +43,18 @@ class CTCLattice(Op):
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         """The losses (N,)."""
         emissions, skips, lengths, label_lengths = arrays
-        total = _total(xp, _forward(xp, emissions, skips), _ends(xp, emissions, label_lengths), lengths)
+        alphas = _forward(xp, emissions, skips)
+        total = _total(xp, alphas, _ends(xp, emissions, label_lengths), lengths)
         losses = xp.where(total > _IMPOSSIBLE, -total, inf)
         empty = (lengths == 0) & (label_lengths == 0)
-        return xp.where(empty, 0.0, losses), arrays
+        return xp.where(empty, 0.0, losses), (*arrays, alphas)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         """Minus the probability of each state at each step."""
-        emissions, skips, lengths, label_lengths = node.saved
+        emissions, skips, lengths, label_lengths, alphas = node.saved
+        if xp is not nd:  # to be differentiated again, so the recursion has to be in the graph
+            alphas = _forward(xp, emissions, skips)
         ends = _ends(xp, emissions, label_lengths)
-        alphas = _forward(xp, emissions, skips)
         betas = _backward(xp, emissions, skips, ends, lengths)
         total = _column(xp, _total(xp, alphas, ends, lengths))
         grad = _column(xp, grad)
@@ -67,11 +69,12 @@ class CTCLattice(Op):
 def _forward(xp: Any, emissions: Any, skips: Any) -> Any:
     """(T, N, L): the log-probability of all paths to state s at step t, the emission there included."""
     places = xp.arange(emissions.shape[2], dtype=nd.int64, device=emissions.device)
+    nothing = xp.full((emissions.shape[1], 2), _NEVER, dtype=emissions.dtype, device=emissions.device)
     alphas = [xp.where(places < 2, emissions[0], _NEVER)]
     for step in range(1, emissions.shape[0]):
-        last = alphas[-1]
-        moved = xp.logaddexp(xp.logaddexp(last, _up(xp, last, 1)), xp.where(skips, _up(xp, last, 2), _NEVER))
-        alphas.append(moved + emissions[step])
+        padded = xp.concat([nothing, alphas[-1]], axis=1)
+        skipped = xp.where(skips, padded[:, :-2], _NEVER)
+        alphas.append(xp.logaddexp(xp.logaddexp(alphas[-1], padded[:, 1:-1]), skipped) + emissions[step])
     return xp.stack(alphas)
 
 
@@ -79,13 +82,15 @@ def _backward(xp: Any, emissions: Any, skips: Any, ends: Any, lengths: Any) -> A
     """(T, N, L): the log-probability of all paths on from state s at step t, the emission there left out."""
     last = xp.expand_dims(lengths, axis=1) - 1
     terminal = xp.where(ends, xp.zeros_like(emissions[0]), _NEVER)
+    nothing = xp.full((emissions.shape[1], 2), _NEVER, dtype=emissions.dtype, device=emissions.device)
+    above = xp.concat([skips, xp.zeros((emissions.shape[1], 2), dtype=skips.dtype, device=skips.device)], axis=1)[:, 2:]
     beta = xp.full_like(terminal, _NEVER)
     betas = []
     for step in range(emissions.shape[0] - 1, -1, -1):
         if step + 1 < emissions.shape[0]:
             later = beta + emissions[step + 1]
-            skipped = _down(xp, xp.where(skips, later, _NEVER), 2)
-            beta = xp.logaddexp(xp.logaddexp(later, _down(xp, later, 1)), skipped)
+            padded = xp.concat([later, nothing], axis=1)
+            beta = xp.logaddexp(xp.logaddexp(later, padded[:, 1:-1]), xp.where(above, padded[:, 2:], _NEVER))
         beta = xp.where(last == step, terminal, xp.where(last > step, beta, _NEVER))
         betas.append(beta)
     return xp.stack(betas[::-1])
@@ -103,19 +108,6 @@ def _ends(xp: Any, emissions: Any, label_lengths: Any) -> Any:
     places = xp.arange(emissions.shape[2], dtype=nd.int64, device=emissions.device)
     last = xp.expand_dims(label_lengths, axis=1) * 2
     return (places == last) | (places == last - 1)
-
-
-def _up(xp: Any, x: Any, by: int) -> Any:
-    """``x`` moved up by ``by`` states."""
-    by = min(by, x.shape[1])
-    below = xp.full((x.shape[0], by), _NEVER, dtype=x.dtype, device=x.device)
-    return xp.concat([below, x[:, : x.shape[1] - by]], axis=1)
-
-
-def _down(xp: Any, x: Any, by: int) -> Any:
-    by = min(by, x.shape[1])
-    above = xp.full((x.shape[0], by), _NEVER, dtype=x.dtype, device=x.device)
-    return xp.concat([x[:, by:], above], axis=1)
 
 
 def _column(xp: Any, x: Any) -> Any:

@@ -1,13 +1,14 @@
 """Losses of numbers against numbers."""
 
 from math import log, pi
+from typing import Any
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
-from treadle.autograd import Tensor
+from treadle.autograd import Op, Tensor
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
-__all__ = ["gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
+__all__ = ["Huber", "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
 
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
@@ -50,7 +51,7 @@ def huber_loss(
     check_same_shape("huber_loss", input, target)
     if not delta > 0.0:
         raise ValueError(f"huber_loss: delta must be above 0, not {delta}")
-    losses = _huber(input, target, delta)
+    losses = Huber(delta)(input, target)
     if weight is not None:
         check_same_shape("huber_loss", input, weight, "weight")
         losses = losses * weight
@@ -71,14 +72,36 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
         raise ValueError(f"smooth_l1_loss: beta must be 0 or more, not {beta}")
     if beta == 0.0:
         return l1_loss(input, target, reduction=reduction)
-    return reduced(_huber(input, target, beta) / beta, reduction)
+    return reduced(Huber(beta)(input, target) / beta, reduction)
 
 
-def _huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
-    """c * (d - c / 2), where c is d cut to +-delta: half the square inside, a line outside."""
-    difference = input - target
-    cut = autograd.clip(difference, -delta, delta)
-    return cut * (difference - cut * 0.5)
+class Huber(Op):
+    """c * (d - c / 2), where c is the difference d cut to +-``delta``: half the square inside, a line outside.
+
+    Its derivative is c.
+
+    >>> Huber(1.0)(Tensor([0.5, 3.0]), Tensor([0.0, 0.0])).numpy().tolist()
+    [0.125, 2.5]
+    """
+
+    def __init__(self, delta: float = 1.0) -> None:
+        self.delta = delta
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The losses of two arrays of one shape."""
+        difference = arrays[0] - arrays[1]
+        cut = xp.clip(difference, -self.delta, self.delta)
+        return cut * (difference - cut * 0.5), arrays
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        """The gradients by both."""
+        x, y = node.saved
+        by_input = grad * xp.clip(x - y, -self.delta, self.delta)
+        return by_input, -by_input if node.needs_grad(1) else None
+
+    def infer(self, shapes: Any, dtypes: Any) -> Any:
+        """Shape and dtype of the result."""
+        return shapes[0], dtypes[0]
 
 
 def poisson_nll_loss(
