@@ -116,3 +116,17 @@ def test_large_means_do_not_cancel() -> None:
     x = np.array([[1e4], [1e4 + 1], [1e4 + 2]], "f4")
     y = functional.batch_norm(Tensor(x), None, None, training=True)
     np.testing.assert_allclose(y.numpy().ravel(), [-1.224744, 0.0, 1.224744], atol=1e-4)
+
+
+def test_operands_that_depend_on_each_other_are_told_apart_in_second_derivatives() -> None:
+    """The gradient by one operand must not run on through another."""
+
+    def states_of_the_gates(gates: Tensor, weight: Tensor) -> Tensor:
+        return LSTMSequence()(gates, gates[0, :, :2], gates[1, :, 2:4] * 2.0, weight)[0]
+
+    assert gradgradcheck(states_of_the_gates, tuple(draw((2, 1, 8), (8, 2))))
+
+    def same_twice(x: Tensor) -> Tensor:
+        return RNNSequence()(x[None], x, x)[0]
+
+    assert gradgradcheck(same_twice, tuple(draw((2, 2))))
