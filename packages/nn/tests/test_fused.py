@@ -94,11 +94,21 @@ def test_fused_ops_on_other_devices(name: str, device: str) -> None:
     assert all(str(each.grad.device) == device for each in away)
 
 
-def test_half_precision_normalises_in_its_own_dtype() -> None:
-    x = Tensor(np.array([[1.0, 2.0, 3.0, 4.0]], "f2"))
-    y = functional.layer_norm(x, (4,))
-    assert y.dtype is nd.float16
-    np.testing.assert_allclose(y.numpy(), [[-1.342, -0.447, 0.447, 1.342]], atol=2e-3)
+@pytest.mark.parametrize("dtype", [nd.float16, nd.bfloat16])
+def test_halves_are_normalised_in_float32(dtype: Any) -> None:
+    """The result is the float32 one rounded once, though the mean has more digits than the dtype."""
+    x = nd.asarray(np.random.default_rng(0).normal(100.0, 1.0, size=(64, 33)).astype("f4")).astype(dtype)
+    wide = x.astype(nd.float32)
+    for name, arguments in (
+        ("layer_norm", ((33,),)),
+        ("rms_norm", ((33,), None, 1e-5)),
+        ("group_norm", (3,)),
+        ("batch_norm", (None, None, None, None, True)),
+    ):
+        half = getattr(functional, name)(Tensor(x), *arguments)
+        assert half.dtype is dtype
+        expected = getattr(functional, name)(Tensor(wide), *arguments).data.astype(dtype)
+        assert half.tolist() == expected.tolist()
 
 
 def test_large_means_do_not_cancel() -> None:
@@ -106,3 +116,22 @@ def test_large_means_do_not_cancel() -> None:
     x = np.array([[1e4], [1e4 + 1], [1e4 + 2]], "f4")
     y = functional.batch_norm(Tensor(x), None, None, training=True)
     np.testing.assert_allclose(y.numpy().ravel(), [-1.224744, 0.0, 1.224744], atol=1e-4)
+
+
+def states_of_gates(gates: Tensor, weight: Tensor) -> Tensor:
+    return LSTMSequence()(gates, gates[0, :, :2], gates[1, :, 2:4] * 2.0, weight)[0]
+
+
+def same_twice(x: Tensor) -> Tensor:
+    return RNNSequence()(x[None], x, x)[0]
+
+
+@pytest.mark.parametrize(("function", "shapes"), [(states_of_gates, [(2, 1, 8), (8, 2)]), (same_twice, [(2, 2)])])
+def test_operands_that_depend_on_each_other_are_told_apart(function: Any, shapes: Any) -> None:
+    """The gradient by one operand must not run on through another, where gradients are differentiated again."""
+    inputs = draw(*shapes)
+    plain = autograd.grad(function(*inputs).sum(), inputs)
+    again = autograd.grad(function(*inputs).sum(), inputs, create_graph=True)
+    for first, second in zip(plain, again, strict=True):
+        np.testing.assert_allclose(second.numpy(), first.numpy(), rtol=1e-12)
+    assert gradgradcheck(function, tuple(inputs))

@@ -153,3 +153,17 @@ def test_states_that_overlap_the_module_in_other_ways() -> None:
         expected = view(layer.weight.numpy()).copy()
         layer.load_state_dict({"weight": view(layer.weight.numpy())})
         np.testing.assert_array_equal(layer.weight.numpy(), expected)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_entries_change_places_wherever_they_lie(first: int) -> None:
+    """Two parameters in one piece of memory, the first of them at its start or at its end."""
+    memory = nd.asarray(np.arange(8.0).reshape(2, 2, 2))
+    module = nn.ParameterDict()
+    for name, at in (("a", first), ("b", 1 - first)):
+        module[name] = nn.Parameter(memory[at])
+    before = values(module)
+    state = module.state_dict()
+    module.load_state_dict({"a": state["b"], "b": state["a"]})
+    np.testing.assert_array_equal(module["a"].numpy(), before["b"])
+    np.testing.assert_array_equal(module["b"].numpy(), before["a"])

@@ -1,8 +1,10 @@
 """Every layer against PyTorch's of the same name: forward, gradients, one step of SGD, state dicts both ways."""
 
+import copy
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 from packages.nn.tests.parity.compare import (
     Sample,
@@ -12,6 +14,7 @@ from packages.nn.tests.parity.compare import (
     missing,
     public_classes,
     randomize,
+    same_state,
     to_torch,
     torch,
 )
@@ -135,3 +138,51 @@ def test_a_model_of_pytorch_moves_over_and_back() -> None:
     again = build(torch.nn).eval()
     again.load_state_dict({name: to_torch(value) for name, value in ours.state_dict().items()})
     assert_close(ours(Tensor(x.numpy())), again(x), "output")
+
+
+class Mixed:
+    """A model with parameters, buffers of two dtypes, and every container of state; of either library."""
+
+    @staticmethod
+    def build(library: Any) -> Any:
+        return library.ModuleDict(
+            {
+                "image": library.Sequential(
+                    library.Conv2d(2, 4, 3, bias=False), library.BatchNorm2d(4), library.PReLU(4)
+                ),
+                "series": library.LSTM(4, 3, 2, bidirectional=True, proj_size=2),
+                "words": library.Embedding(7, 4, padding_idx=0),
+                "attention": library.TransformerDecoderLayer(4, 2, 8),
+                "lists": library.ModuleList([library.GRUCell(4, 3), library.LayerNorm(4)]),
+                "alone": library.ParameterList([library.Linear(2, 3).weight]),
+            }
+        )
+
+
+def test_weights_travel_both_ways_through_safetensors(tmp_path: Any) -> None:
+    """Written by one library, read by the other's own reader, name by name and byte by byte."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    ours, theirs = Mixed.build(nn), Mixed.build(torch.nn)
+    theirs["image"][1].num_batches_tracked += 5
+    safetensors.save_file(theirs.state_dict(), tmp_path / "theirs.safetensors")
+    ours.load_state_dict(nn.load_file(tmp_path / "theirs.safetensors"))
+    same_state(ours, theirs)
+    for parameter in ours.parameters():
+        nn.init.normal_(parameter)
+    ours["image"][1].running_var.data[...] = 2.0
+    nn.save_file(ours.state_dict(), tmp_path / "ours.safetensors")
+    theirs.load_state_dict(safetensors.load_file(tmp_path / "ours.safetensors"))
+    same_state(ours, theirs)
+    assert theirs["image"][1].num_batches_tracked.item() == 5
+
+
+def test_copies_share_nothing() -> None:
+    ours = Mixed.build(nn)
+    again = copy.deepcopy(ours)
+    before = {name: value.numpy().copy() for name, value in ours.state_dict().items()}
+    for tensor in (*again.parameters(), *again.buffers()):
+        tensor.data[...] = tensor.data * 0 + 3
+    for name, value in ours.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[name])
+    assert list(again.state_dict()) == list(before)
+    assert repr(again) == repr(ours)

@@ -127,7 +127,16 @@ def _normalized(
     for each in given:
         if each.size != math.prod(affine):
             raise nd.ShapeError(f"normalisation: weight and bias have {math.prod(affine)} elements, not {each.shape}")
-    return Normalize(axes, eps, affine, has_weight=weight is not None, **more)(input, *given)
+    op = Normalize(axes, eps, affine, has_weight=weight is not None, **more)
+    if input.dtype.itemsize > 2:
+        return op(input, *given)
+    return op(*[each.astype(nd.float32) for each in (input, *given)]).astype(input.dtype)  # halves hold no statistics
+
+
+def _moments(input: Tensor, axes: Shape) -> tuple[nd.NDArray, nd.NDArray]:
+    """Mean and biased variance over ``axes``, which stay with length 1; those of halves in float32."""
+    data = input.data if input.dtype.itemsize > 2 else input.data.astype("float32")
+    return nd.mean(data, axis=axes, keepdims=True), nd.var(data, axis=axes, keepdims=True)
 
 
 def _of_channels(input: Tensor, name: str, least: int = 2) -> Shape:
@@ -174,8 +183,7 @@ def batch_norm(
     count = math.prod(input.shape[axis] for axis in axes)
     if count <= 1:
         raise nd.ShapeError(f"batch_norm: in training a channel needs more than one value; the input is {input.shape}")
-    data = input.data
-    statistics = (nd.mean(data, axis=axes, keepdims=True), nd.var(data, axis=axes, keepdims=True))
+    statistics = _moments(input, axes)
     _track(running_mean, statistics[0], momentum)
     _track(running_var, statistics[1] * (count / (count - 1)), momentum)
     return _normalized(input, axes, weight, bias, eps, affine, statistics=statistics)
@@ -220,8 +228,7 @@ def instance_norm(
     count = math.prod(input.shape[2:])
     if count <= 1:
         raise nd.ShapeError(f"instance_norm: a channel needs more than one value; the input is {input.shape}")
-    data = input.data
-    statistics = (nd.mean(data, axis=axes, keepdims=True), nd.var(data, axis=axes, keepdims=True))
+    statistics = _moments(input, axes)
     if running_mean is not None or running_var is not None:
         _track(running_mean, nd.mean(statistics[0], axis=0), momentum)
         _track(running_var, nd.mean(statistics[1], axis=0) * (count / (count - 1)), momentum)

@@ -8,7 +8,7 @@ from treadle.autograd import Tensor
 
 __all__ = ["pad"]
 
-_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_MODES = ("reflect", "replicate", "circular")
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -38,7 +38,32 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         most = length - 1 if mode == "reflect" else length
         if min(before, after) < 0 or (mode != "replicate" and max(before, after) > most):
             raise nd.ShapeError(f"pad: {numbers} for an input of shape {shape}: {mode} adds 0 to {most} elements here")
-    return autograd.pad(input, widths, mode=_MODES[mode]) if any(map(any, widths)) else input
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            input = _continued(input, axis, before, after, mode)
+    return input
+
+
+def _continued(input: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    """One axis padded with what lies on it already; slices, since gathering and scattering elements is slow."""
+    length = input.shape[axis]
+
+    def part(start: int, stop: int) -> Tensor:
+        return input[(*(slice(None),) * axis, slice(start, stop))]
+
+    def repeated(place: int, count: int) -> Tensor:
+        shape = (*input.shape[:axis], count, *input.shape[axis + 1 :])
+        return autograd.broadcast_to(part(place, place + 1), shape)
+
+    if mode == "reflect":
+        first, last = (part(1, before + 1), part(length - 1 - after, length - 1))
+        ends = (autograd.flip(first, axis=axis), autograd.flip(last, axis=axis))
+    elif mode == "circular":
+        ends = (part(length - before, length), part(0, after))
+    else:
+        ends = (repeated(0, before), repeated(length - 1, after))
+    parts = [*([ends[0]] if before else []), input, *([ends[1]] if after else [])]
+    return autograd.concat(parts, axis=axis)
 
 
 def _constant(input: Tensor, widths: list[tuple[int, int]], value: float) -> Tensor:

@@ -114,7 +114,7 @@ class LSTMSequence(_Sequence):
         return d_gates, d_hidden, d_cell, d_weight, d_projection
 
     def _factors(self, gate: Any, before: Any, shown: Any) -> Any:
-        """What the gradient of the cell (i, f, g) or of the shown state (o) is multiplied by for each gate of a step."""
+        """What the gradient of the cell (i, f, g) or of the shown state (o) is multiplied by for each gate"""
         factors = nd.subtract(1.0, gate)
         factors *= gate
         inner = gate[:, 2]
