@@ -21,8 +21,8 @@ class Optimizer(ABC):
     own ``params``. A subclass gives the defaults and says how one parameter is updated.
 
     Gradients accumulate until :meth:`zero_grad`: to train on batches too large for memory, call ``backward`` on each of
-    n parts with the loss divided by n, and only then ``step`` and ``zero_grad``. Parameters of float16 and bfloat16 have
-    a float32 state, and their steps are computed in float32.
+    n parts with the loss divided by n, and only then ``step`` and ``zero_grad``. Parameters of float16 and bfloat16
+    have a float32 state, and their steps are computed in float32.
     """
 
     nonnegative: tuple[str, ...] = ("lr", "eps", "weight_decay")
