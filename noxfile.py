@@ -44,6 +44,8 @@ INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
+PARITY = "packages/nn/tests/parity"
+"""Tests that need PyTorch, and have a session of their own."""
 
 EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}
 SANITIZED = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
@@ -183,6 +185,13 @@ def nn(session: nox.Session) -> None:
 
 
 @nox.session
+def parity(session: nox.Session) -> None:
+    """Compare treadle-nn with PyTorch: layers, losses, initialisers, optimizers, schedules."""
+    install(session, "nn", also=(*TESTING, TORCH))
+    session.run(*PYTEST, PARITY, *session.posargs)
+
+
+@nox.session
 def cuda_backend(session: nox.Session) -> None:
     """Compile treadle-cuda with nvcc, and test its kernels: emulated, and on the GPU where there is one."""
     install(session, "cuda_backend", also=testing())
@@ -201,11 +210,11 @@ def properties(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """All tests of the repository; the kernels' again with the baseline instruction set, the graph's in lazy mode."""
     install(session, "nn[plot]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
-    session.run(*PYTEST, "packages", "tests", *session.posargs)
+    session.run(*PYTEST, "packages", "tests", f"--ignore={PARITY}", *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
         session.run(*PYTEST, *suite, *session.posargs, env={"TREADLE_ISA": "baseline"}, success_codes=[0, 5])
-    lazy = ("packages/autograd/tests", "packages/nn/tests")
+    lazy = ("packages/autograd/tests", "packages/nn/tests", f"--ignore={PARITY}")
     session.run(*PYTEST, *lazy, *session.posargs, env={"TREADLE_LAZY": "1"}, success_codes=[0, 5])
 
 

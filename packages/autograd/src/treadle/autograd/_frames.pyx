@@ -5,6 +5,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.weakref cimport PyWeakref_NewRef
 
+from treadle.ndarray.errors import TreadleError
+
 cdef extern from *:
     """
     #if defined(_MSC_VER)
@@ -62,9 +64,15 @@ cdef class Scoped:
             if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
+        except TreadleError as error:
+            self._note_place(error)
+            raise
         finally:
             Py_XDECREF(treadle_scope)
             treadle_scope = outer
+
+    def _note_place(self, error):
+        """Say in a note of an error that leaves this call where it came up; a subclass knows."""
 
     def named_parts(self):
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import ref
 
+from treadle.ndarray.errors import TreadleError
+
 __all__ = ["Position", "Scope", "Scoped", "position"]
 
 Position = namedtuple("Position", "code instruction scope")
@@ -32,8 +34,14 @@ class Scoped:
             if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)  # type: ignore[attr-defined]
             return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+        except TreadleError as error:
+            self._note_place(error)
+            raise
         finally:
             _calls.scope = outer
+
+    def _note_place(self, error: TreadleError) -> None:
+        """Say in a note of an error that leaves this call where it came up; a subclass knows."""
 
     def named_parts(self) -> Iterable[tuple[str, Any]]:
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""

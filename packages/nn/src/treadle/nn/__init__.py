@@ -10,8 +10,10 @@ from treadle.nn import functional, init, metrics, utils
 from treadle.nn.checkpoint import load_file, load_metadata, save_file
 from treadle.nn.errors import CheckpointError, StateDictError
 from treadle.nn.history import History
-from treadle.nn.layers import Dropout, Flatten, Identity, Linear, ModuleDict, ModuleList, ReLU, Sequential
-from treadle.nn.losses import CrossEntropyLoss, MSELoss
+from treadle.nn.layers import *  # noqa: F403 - the layers
+from treadle.nn.layers import __all__ as _layer_names
+from treadle.nn.losses import *  # noqa: F403 - the losses
+from treadle.nn.losses import __all__ as _loss_names
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.nn.summary import Summary
@@ -19,19 +21,9 @@ from treadle.nn.trainer import Trainer
 
 __all__ = [
     "CheckpointError",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Flatten",
     "History",
-    "Identity",
-    "Linear",
-    "MSELoss",
     "Module",
-    "ModuleDict",
-    "ModuleList",
     "Parameter",
-    "ReLU",
-    "Sequential",
     "StateDictError",
     "Summary",
     "Trainer",
@@ -44,5 +36,7 @@ __all__ = [
     "save_file",
     "utils",
 ]
+__all__ += _layer_names
+__all__ += _loss_names
 
 __version__ = "0.1.0"
