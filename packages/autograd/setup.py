@@ -9,7 +9,9 @@ import sysconfig
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-COMPILED = ("_frames.pyx", "_node.py", "_methods.py", "_tensor.py", "_elementwise.py", "_engine.py")
+COMPILED = (
+    "_frames.pyx", "_arrays.pyx", "_tables.pyx", "_node.py", "_methods.py", "_tensor.py", "_elementwise.py", "_engine.py",
+)  # fmt: skip
 
 
 def require_compiler() -> None:

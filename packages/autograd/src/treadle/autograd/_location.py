@@ -2,24 +2,11 @@
 
 import dis
 import linecache
-import sys
-from collections import namedtuple
 from dataclasses import dataclass
 
+from treadle.autograd._frames import Position, position
+
 __all__ = ["Location", "locate", "position"]
-
-try:
-    from treadle.autograd._frames import Position, position
-except ImportError:  # not compiled
-    Position = namedtuple("Position", "code instruction")  # type: ignore[no-redef]
-
-    def position() -> Position | None:
-        """The innermost frame whose module is not treadle's."""
-        frame = sys._getframe()
-        while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
-            frame = frame.f_back
-        return Position(frame.f_code, frame.f_lasti)  # type: ignore[call-arg]
-
 
 @dataclass(frozen=True, slots=True)
 class Location:

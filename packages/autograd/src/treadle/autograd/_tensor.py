@@ -8,6 +8,7 @@ from typing import Any
 
 import treadle.ndarray as _nd
 from treadle.autograd import _op
+from treadle.autograd._arrays import differentiable
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
 from treadle.autograd.errors import GradientError, OpContractError
@@ -70,6 +71,18 @@ class Op:
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
 
+    def _compute(self, inputs: "tuple[Tensor, ...]") -> Any:
+        """Compiled families of ops, which set ``_is_direct``: the result's array, without the call of ``forward``."""
+        raise NotImplementedError
+
+    def _kept(self, inputs: "tuple[Tensor, ...]", data: NDArray) -> tuple[Any, ...]:
+        """The same families: what ``forward`` would have saved."""
+        raise NotImplementedError
+
+    def _gradients(self, grad: NDArray, node: "Tensor") -> Any:
+        """The same families: what ``backward`` gives for arrays."""
+        raise NotImplementedError
+
     def forward(self, xp: Any, *arrays: Any) -> tuple[NDArray, tuple[Any, ...]]:
         """The result and what backward needs."""
         raise OpContractError(f"{type(self).__name__} defines no forward")
@@ -113,6 +126,32 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
         for value in inputs:
             node = value
             node._value()
+    data: Any
+    saved: Any = None
+    if op._is_direct:
+        data = op._compute(inputs)
+    else:
+        data, saved = _forward(op, inputs)
+    tensor = Tensor.__new__(Tensor)
+    tensor._start(data)
+    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and differentiable(data):
+        tensor._record(op, inputs, op._kept(inputs, data) if saved is None else saved)
+    elif not requires_grad:
+        for value in inputs:
+            node = value
+            if node._breaks is not None:
+                tensor._inherit(node)
+    elif not differentiable(data):
+        tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
+    elif not is_inference_mode_enabled():
+        tensor._break("computed under no_grad()", inputs)
+    if STATE.watcher is not None:
+        STATE.watcher.made(tensor, op, inputs)
+    return tensor
+
+
+def _forward(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What ``forward`` gives for the operands' arrays, once it is known to be an array and a tuple."""
     count = len(inputs)
     result: Any
     if count == 2:
@@ -125,25 +164,9 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
         result = op.forward(_nd, *[node._data for node in inputs])
     if type(result) is not tuple or len(result) != 2 or type(result[0]) is not _array_type:
         raise OpContractError(f"{op}: forward must return (array, saved), not {_op.kind_of(result)}")
-    data, saved = result
-    if type(saved) is not tuple:
-        raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(saved).__name__}")
-    tensor = Tensor.__new__(Tensor)
-    tensor._start(data)
-    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind == "f":
-        tensor._record(op, inputs, saved)
-    elif not requires_grad:
-        for value in inputs:
-            node = value
-            if node._breaks is not None:
-                tensor._inherit(node)
-    elif data.dtype.kind != "f":
-        tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
-    elif not is_inference_mode_enabled():
-        tensor._break("computed under no_grad()", inputs)
-    if STATE.watcher is not None:
-        STATE.watcher.made(tensor, op, inputs)
-    return tensor
+    if type(result[1]) is not tuple:
+        raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(result[1]).__name__}")
+    return result
 
 
 def deferred(op: Op, inputs: "tuple[Tensor, ...]", spec: tuple[Any, ...], requires_grad: bool) -> "Tensor":
@@ -444,3 +467,7 @@ class Tensor(Methods):
     def __ge__(self, other: Any) -> Any:
         value = _other("greater_equal", other)
         return NotImplemented if value is None else _compared(self._value() >= value, self, other)
+
+
+if __file__.endswith(".py"):  # uncompiled: a field of every op
+    Op._is_direct = False  # type: ignore[attr-defined]

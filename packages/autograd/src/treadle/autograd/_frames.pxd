@@ -1,0 +1,6 @@
+cdef class Position:
+    cdef readonly object code
+    cdef readonly int instruction
+
+
+cpdef Position position()
