@@ -5,6 +5,9 @@ from libc.stdint cimport int64_t
 
 from treadle.ndarray import _native
 
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(object value)
+
 ctypedef object (*BinaryFunction)(int, object, object)
 ctypedef object (*UnaryFunction)(int, object)
 ctypedef bint (*Comparison)(object, object) noexcept
@@ -44,3 +47,8 @@ cpdef long long total_version(tuple saved) except -1:
     for value in saved:
         total += _version(value)
     return total
+
+
+cpdef int untrack(value) except -1:
+    PyObject_GC_UnTrack(value)
+    return 0

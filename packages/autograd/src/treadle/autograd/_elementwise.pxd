@@ -1,7 +1,7 @@
 # The types of _elementwise.py.
 cimport cython
 
-from treadle.autograd._arrays cimport alike, binary, unary
+from treadle.autograd._arrays cimport alike, binary, unary, untrack
 from treadle.autograd._tensor cimport Op, Tensor, apply
 
 cdef object _nd
@@ -37,6 +37,7 @@ cdef class BinaryOp(Op):
     cdef int _saving
     cdef int _left_saving
     cdef int _right_saving
+    cdef bint _is_bare
 
     @cython.locals(first=Tensor, second=Tensor, scalars=int)
     cdef object _compute(self, tuple inputs)

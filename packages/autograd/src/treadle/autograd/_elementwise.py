@@ -6,7 +6,7 @@ Compiled by Cython with the types of ``_elementwise.pxd``. The rules themselves 
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._arrays import alike, binary, unary
+from treadle.autograd._arrays import alike, binary, unary, untrack
 from treadle.autograd._inference import Shape, promote, result_of_row
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Op, Tensor, apply
@@ -72,7 +72,9 @@ class UnaryOp(Op):
         if self._saving == 0:
             return ()
         first = inputs[0]
-        return (first._data if self._saving == X else data,)
+        kept = (first._data if self._saving == X else data,)
+        untrack(kept)
+        return kept
 
     def _gradients(self, grad: NDArray, node: Tensor) -> Any:
         saved: Any = None
@@ -127,6 +129,7 @@ class BinaryOp(Op):
         self._function = getattr(_nd, self.name)
         self._number = binary_number(self.name)
         self._is_direct = _takes_short_cut(type(self), BinaryOp, self._number)
+        self._is_bare = not hasattr(self, "__dict__")
 
     def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
         scalars = (self.left is not None) + (self.right is not None)
@@ -151,7 +154,9 @@ class BinaryOp(Op):
         if y is None:
             second = inputs[len(inputs) - 1]
             y = second._data
-        return x if saving & X else None, y if saving & Y else None, data if saving & Z else None
+        kept = (x if saving & X else None, y if saving & Y else None, data if saving & Z else None)
+        untrack(kept)
+        return kept
 
     def _gradients(self, grad: NDArray, node: Tensor) -> Any:
         x = y = z = None
@@ -221,6 +226,9 @@ def _with_scalar(op: BinaryOp, scalar: bool | int | float, index: int) -> Binary
     twin._function = op._function
     twin._number = op._number
     twin._is_direct = op._is_direct
+    twin._is_bare = op._is_bare
+    if op._is_bare:
+        untrack(twin)  # scalars and a function: nothing of it leads back to it
     return twin
 
 

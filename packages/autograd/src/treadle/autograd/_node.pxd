@@ -1,7 +1,7 @@
 # The types of _node.py.
 cimport cython
 
-from treadle.autograd._arrays cimport total_version
+from treadle.autograd._arrays cimport total_version, untrack
 from treadle.autograd._frames cimport position
 
 

@@ -11,7 +11,7 @@ by the interpreter's trashcan, which the extension type opts into.
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from treadle.autograd._arrays import total_version
+from treadle.autograd._arrays import total_version, untrack
 from treadle.autograd._frames import position
 from treadle.autograd._handle import Handle
 from treadle.autograd._location import Location, locate
@@ -104,6 +104,7 @@ class Node:
         """Become the result of ``op``."""
         self._op = op
         self._inputs = inputs
+        untrack(inputs)
         self._position = position()
         self._saved = saved
         self._requires_grad = True
