@@ -13,6 +13,7 @@ cdef class Run:
     cdef bint retain_graph
     cdef bint create_graph
     cdef bint boundary
+    cdef bint accumulate
     cdef set ends
     cdef object xp
     cdef object watcher

@@ -44,16 +44,19 @@ def differentiate(
     retain_graph: bool,
     create_graph: bool,
     boundary: bool = False,
+    accumulate: bool = True,
 ) -> list[Any] | None:
     """Run backward from the roots: into the leaves' ``.grad``, or, with targets, to a list of their gradients.
+
+    Unless ``accumulate``, what stood in ``.grad`` is replaced.
 
     With ``boundary`` the run ends at the targets: one does not count what reaches it through another, their hooks do
     not run, and what lies behind them is left alone.
     """
     if create_graph:
         with enable_grad():
-            return Run(roots, gradients, targets, True, True, boundary).finish()
-    return Run(roots, gradients, targets, retain_graph, False, boundary).finish()
+            return Run(roots, gradients, targets, True, True, boundary, accumulate).finish()
+    return Run(roots, gradients, targets, retain_graph, False, boundary, accumulate).finish()
 
 
 class Run:
@@ -67,8 +70,10 @@ class Run:
         retain_graph: bool,
         create_graph: bool,
         boundary: bool,
+        accumulate: bool,
     ) -> None:
         self.boundary = boundary
+        self.accumulate = accumulate
         self.ends = set(map(id, targets)) if boundary and targets is not None else set()
         self.watcher = STATE.watcher
         self.retain_graph = retain_graph
@@ -284,9 +289,9 @@ class Run:
         return results
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
-        """Add to ``.grad``."""
+        """Add to ``.grad``, or put into its place."""
         with _lock:
-            before = node._grad
+            before = node._grad if self.accumulate else None
             if before is None:
                 node._grad = self._own(grad)
             elif self.create_graph:

@@ -327,17 +327,26 @@ class Tensor(Methods):
         self._name = value
 
     # --- the graph ------------------------------------------------------------------------------------------------
-    def backward(self, grad: "Tensor | None" = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+    def backward(
+        self,
+        grad: "Tensor | None" = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+        *,
+        accumulate: bool = True,
+    ) -> None:
         """Add the gradients of this tensor to ``.grad`` of every leaf it depends on.
 
         ``grad`` is the gradient of this tensor, of its shape and dtype; ones by default, which for more than one
         element gives the gradient of the sum. The graph is freed on the way unless ``retain_graph``; with
-        ``create_graph`` the gradients have graphs of their own (and the graph is kept).
+        ``create_graph`` the gradients have graphs of their own (and the graph is kept). With ``accumulate=False`` the
+        gradients replace what stands in ``.grad``, so that no ``zero_grad`` is needed before; leaves that this tensor
+        does not depend on keep theirs.
 
         Raises GradientError if nothing here requires grad, GraphFreedError if the graph was freed, SavedValueError if
         a saved value was overwritten, OpContractError if a rule's result is wrong.
         """
-        _differentiate((self,), (grad,), None, retain_graph, create_graph)
+        _differentiate((self,), (grad,), None, retain_graph, create_graph, accumulate=accumulate)
 
     def detach(self) -> "Tensor":
         """A tensor with the same memory and no graph."""
@@ -360,44 +369,6 @@ class Tensor(Methods):
         if self._grad is not None:
             parts.append(f"grad of shape {self._grad.shape}")
         return f"Tensor({', '.join(parts)})"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
-        if self._op is not None:
-            raise GradientError(f"the result of {self._op} cannot be copied with its graph; copy its detach()")
-        twin = constant(self._value().copy()) if type(self) is Tensor else self._twin(memo)
-        twin.name = self._name
-        twin.requires_grad = self._requires_grad
-        if self._grad is not None:
-            twin.grad = constant(self._grad.data.copy())
-        memo[id(self)] = twin
-        return twin
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a tensor is not pickled or copied shallowly; use copy.deepcopy, or save its data")
-
-    def _twin(self, memo: dict[int, Any]) -> Any:
-        """A fresh object of the subclass with copied values and attributes."""
-        import copy
-
-        twin: Any = type(self).__new__(type(self))
-        Tensor.__init__(twin, self._value().copy())
-        if hasattr(self, "__dict__"):
-            twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return twin
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write into a tensor that takes part in no graph. The version counter tells graphs that saved the values."""
-        if is_grad_enabled() and (self._requires_grad or getattr(value, "requires_grad", False)):
-            what = "a leaf" if self._op is None else f"the result of {self._op}{self._built_at()},"
-            raise GradientError(
-                f"assignment into {what} of shape {self.shape} is not recorded: what was computed from it before would "
-                "change too; use set_item(x, index, value), which gives a new tensor, or write under no_grad()"
-            )
-        if isinstance(index, tuple):
-            index = tuple([each.data if isinstance(each, Tensor) else each for each in index])
-        elif isinstance(index, Tensor):
-            index = index.data
-        self._value()[index] = value.data if isinstance(value, Tensor) else value
 
     # --- operators ------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> "Tensor":
