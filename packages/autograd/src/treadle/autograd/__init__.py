@@ -44,15 +44,16 @@ from treadle.autograd.mode import (
     set_grad_enabled,
 )
 from treadle.autograd.own_ops import function_op
+from treadle.autograd.prediction import Phase, Prediction, predict
 
 __version__ = "0.1.0"
 
 __all__ = [
     "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError", "Op",
-    "OpContractError", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
+    "OpContractError", "Phase", "Prediction", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
     "function_op", "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode",
     "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad",
-    "numerical_gradient", "ops", "reaches", "set_grad_enabled", "tensor",
+    "numerical_gradient", "ops", "predict", "reaches", "set_grad_enabled", "tensor",
 ]  # fmt: skip
 __all__ += _function_names
 __all__ += _debugging_names

@@ -17,6 +17,7 @@ cdef extern from "kernels/allocator.h" nogil:
     void td_empty_cache()
     td_memory_statistics td_memory()
     void td_reset_peak()
+    int64_t td_block_size(int64_t nbytes)
 
 
 @cython.final
@@ -130,6 +131,11 @@ def memory_statistics():
     ['blocks', 'cached', 'in_use', 'peak']
     """
     return td_memory()
+
+
+def block_size(int64_t nbytes):
+    """How many bytes :func:`memory_statistics` counts for an array of so many."""
+    return td_block_size(nbytes)
 
 
 def reset_peak_memory():

@@ -118,6 +118,14 @@ void td_empty_cache(void)
 #endif
 }
 
+int64_t td_block_size(int64_t nbytes)
+{
+    int64_t rounded = nbytes;
+    if (!exact)
+        size_class(nbytes, &rounded);
+    return rounded;
+}
+
 void td_reset_peak(void) { statistics.peak = statistics.in_use; }
 
 td_memory_statistics td_memory(void) { return statistics; }

@@ -19,6 +19,9 @@ void td_release(void *block, int64_t nbytes);
 void td_empty_cache(void);
 td_memory_statistics td_memory(void);
 
+/* The bytes that a block for so many is counted with. */
+int64_t td_block_size(int64_t nbytes);
+
 /* The peak begins anew, from what is in use. */
 void td_reset_peak(void);
 
