@@ -25,12 +25,12 @@ def _leaves(library: str) -> tuple[Any, Any]:
         import torch
 
         torch.set_num_threads(1)
-        return tuple(torch.full((ELEMENTS,), value, requires_grad=True) for value in (0.5, 0.999))  # type: ignore[return-value]
+        return torch.full((ELEMENTS,), 0.5, requires_grad=True), torch.full((ELEMENTS,), 0.999, requires_grad=True)
     import treadle.autograd as ag
     from treadle.autograd._pool import recycle
 
     recycle(ag.Tensor, SPARE_NODES)  # a row before may have changed it
-    return tuple(ag.full((ELEMENTS,), value).requires_grad_() for value in (0.5, 0.999))  # type: ignore[return-value]
+    return ag.full((ELEMENTS,), 0.5).requires_grad_(), ag.full((ELEMENTS,), 0.999).requires_grad_()
 
 
 def _chain(x: Any, w: Any, length: int) -> Any:
@@ -168,6 +168,7 @@ def _after_debugging() -> Work:
         before = burst()
         loss = _chain(x, w, 40).sum()
         ag.why(x, loss)
+        ag.Stepper(loss).backward().run()
         with ag.track_memory():
             _chain(x, w, 40).sum().backward()
         return burst() / before
@@ -186,7 +187,7 @@ CASES = [
       for length in LENGTHS),
     Case("memory that a chain of 1e6 ops leaves", {"treadle": _left_behind}, limit=5.0, unit="MB"),
     Case("live nodes after 1000 training steps", {"treadle": _alive}, limit=0.0, unit="nodes"),
-    Case(f"diamond of depth {DEPTH}, {3 * DEPTH} ops", _both(_diamond), (Goal("torch", 1 / 0.3),)),
+    Case(f"diamond of depth {DEPTH}, {3 * DEPTH} ops", _both(_diamond)),
     Case("chain of 1000 ops, collector running", _both(_collected), (Goal("torch", 1 / 0.3),)),
     Case("the same without spare nodes", {"treadle": functools.partial(_collected, "treadle", 0)}),
     Case("chain after debugging, over before", {"treadle": _after_debugging}, limit=1.05, unit="x"),

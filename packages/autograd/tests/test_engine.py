@@ -417,7 +417,8 @@ def test_cycles_through_hooks_are_collected() -> None:
     del y
     gc.collect()
     assert ag.live_tensor_count() == before
-    for hold in (lambda y: y, lambda y: y.inputs[0], lambda y: y.inputs, lambda y: y.inputs[0].inputs):
+    holds: list[Any] = [lambda y: y, lambda y: y.inputs[0], lambda y: y.inputs, lambda y: y.inputs[0].inputs]
+    for hold in holds:
         held = hold(_knotted())
         gc.collect()
         inner = held[0] if isinstance(held, tuple) else held

@@ -50,7 +50,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError", "Op",
-    "OpContractError", "Phase", "Prediction", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad",
+    "OpContractError", "Phase", "Prediction", "SavedValueError", "Tensor", "TupleOp", "backward", "check_rules",
+    "checkpoint", "enable_grad",
     "function_op", "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode",
     "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad",
     "numerical_gradient", "ops", "predict", "reaches", "set_grad_enabled", "tensor",

@@ -1,4 +1,4 @@
-"""What the graph asks of arrays at every op: compiled, ``_arrays.pyx`` stands in for this module and calls C functions."""
+"""What the graph asks of arrays at every op. Compiled, ``_arrays.pyx`` stands in, which calls C functions."""
 
 from typing import Any
 

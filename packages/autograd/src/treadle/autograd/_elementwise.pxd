@@ -23,8 +23,10 @@ cdef class UnaryOp(Op):
 
     @cython.locals(first=Tensor)
     cdef object _compute(self, tuple inputs)
+
     @cython.locals(first=Tensor)
     cdef tuple _kept(self, tuple inputs, data)
+
     @cython.locals(kept=tuple)
     cdef object _gradients(self, grad, Tensor node)
 
@@ -41,8 +43,10 @@ cdef class BinaryOp(Op):
 
     @cython.locals(first=Tensor, second=Tensor, scalars=int)
     cdef object _compute(self, tuple inputs)
+
     @cython.locals(first=Tensor, second=Tensor, saving=int)
     cdef tuple _kept(self, tuple inputs, data)
+
     @cython.locals(first=Tensor, second=Tensor, inputs=tuple)
     cdef object _gradients(self, grad, Tensor node)
 

@@ -38,8 +38,8 @@ cdef class Run:
     @cython.locals(pending=Integers, edge=Py_ssize_t)
     cdef list _order(self)
 
-    @cython.locals(node=Tensor, nodes=list, grads=list, pending=Integers, ready=Integers, slot=Py_ssize_t, edge=Py_ssize_t,
-                   start=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(node=Tensor, nodes=list, grads=list, pending=Integers, ready=Integers, slot=Py_ssize_t,
+                   edge=Py_ssize_t, start=Py_ssize_t, place=Py_ssize_t)
     cpdef list finish(self)
 
     @cython.locals(op=Op, operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)

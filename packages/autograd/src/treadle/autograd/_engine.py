@@ -18,7 +18,7 @@ import treadle.ndarray as _nd
 from treadle.autograd._arrays import alike
 from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._tables import Integers, Slots
-from treadle.autograd._tensor import Op, Tensor, constant
+from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TensorTuple, TupleGradient
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import enable_grad

@@ -1,4 +1,4 @@
-"""Which line of the user's called: the innermost Python frame outside of treadle. Compiled, ``_frames.pyx`` stands in."""
+"""Which line of the user's called: the innermost Python frame outside of treadle; compiled, ``_frames.pyx``."""
 
 import sys
 from collections import namedtuple

@@ -8,6 +8,7 @@ from treadle.autograd._frames import Position, position
 
 __all__ = ["Location", "locate", "position"]
 
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A line of source: file, number, function and text (empty where the source is not to be had)."""

@@ -94,11 +94,33 @@ class Node:
         if self._counted:
             STATE.live -= 1
 
+    def _born(self) -> None:
+        """Give every field its first value: what the compiled class does by itself."""
+        self._data: Any = None  # an NDArray; None while lazy mode puts it off
+        self._grad: Tensor | None = None
+        self._hooks: Any = None
+        self._op_hooks: Any = None
+        self._breaks: tuple[Any, ...] | None = None
+        self._op: Op | None = None
+        self._inputs: tuple[Tensor, ...] | None = None
+        self._saved: tuple[Any, ...] | None = None
+        self._exchanges = 0
+        self._exchanges_seen = 0
+        self._versions = 0
+        self._first_version = 0
+        self._spec: Any = None
+        self._waiting: tuple[Any, ...] | None = None
+        self._position: Any = None
+        self._name: str | None = None
+        self._counted = False
+        self._requires_grad = False
+        self._retain_grad = False
+
     def _start(self, data: NDArray | None) -> None:
         """Begin as a constant without a graph; the other fields are None, 0 and False from birth."""
         STATE.live += 1
         self._counted = True
-        self._data: Any = data  # an NDArray; None while lazy mode puts it off
+        self._data = data
 
     def _record(self, op: "Op", inputs: "tuple[Tensor, ...]", saved: tuple[Any, ...]) -> None:
         """Become the result of ``op``."""
@@ -359,18 +381,15 @@ class GraphView:
 
 
 if __file__.endswith(".py"):  # uncompiled: fields have to be made, and __dealloc__ is a name like any other
-    _BORN = {"_counted": False, "_requires_grad": False, "_retain_grad": False, "_spec": ()}
-    _BORN |= dict.fromkeys(("_exchanges", "_exchanges_seen", "_first_version", "_versions"), 0)
 
-    def _born(kind: Any, *arguments: Any, **keywords: Any) -> Any:
+    def _new(kind: Any, *arguments: Any, **keywords: Any) -> Any:
         self = object.__new__(kind)
-        for field in Node.__slots__[1:]:
-            setattr(self, field, _BORN.get(field))
+        self._born()
         return self
 
     def _count_down(self: Node) -> None:
         if self._counted:
             STATE.live -= 1
 
-    Node.__new__ = _born  # type: ignore[method-assign, assignment]
+    Node.__new__ = _new  # type: ignore[method-assign, assignment]
     Node.__del__ = _count_down  # type: ignore[attr-defined]

@@ -81,10 +81,16 @@ class StandIn:
         self._count("moves", 0, out)
 
     def gather(self, x: NDArray, indices: tuple[NDArray, ...], out: NDArray) -> None:
+        self._place(indices)
         self._count("moves", 0, *indices, out, out)
 
     def scatter(self, out: NDArray, indices: tuple[NDArray, ...], values: NDArray, accumulate: bool) -> None:
+        self._place(indices)
         self._count("moves", values.size if accumulate else 0, *indices, values, values)
+
+    def _place(self, indices: tuple[NDArray, ...]) -> None:
+        """The cpu makes a byte offset for every place that is selected, and drops it."""
+        _Block(self, 0, 8 * indices[0].size)
 
     def nonzero(self, x: NDArray) -> NDArray:
         raise BackendError("how many elements a mask selects depends on values, which a prediction has none of")
@@ -132,9 +138,7 @@ class StandIn:
     def conv(self, x: NDArray, weight: NDArray, geometry: Any, groups: int, out: NDArray) -> None:
         self._count("products", 2 * out.size * math.prod(weight.shape[1:]), x, weight, out)
 
-    def conv_input_gradient(
-        self, gradient: NDArray, weight: NDArray, geometry: Any, groups: int, out: NDArray
-    ) -> None:
+    def conv_input_gradient(self, gradient: NDArray, weight: NDArray, geometry: Any, groups: int, out: NDArray) -> None:
         self._count("products", 2 * gradient.size * math.prod(weight.shape[1:]), gradient, weight, out)
 
     def conv_weight_gradient(self, gradient: NDArray, x: NDArray, geometry: Any, groups: int, out: NDArray) -> None:
@@ -151,5 +155,3 @@ def stand_in() -> tuple[StandIn, Device]:
     """A fresh device of this kind and its backend, which does the counting."""
     backend = StandIn()
     return backend, Device(backend.name, 0, backend)
-
-

@@ -72,6 +72,8 @@ class Op:
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
 
+    _is_direct: bool
+
     def _compute(self, inputs: "tuple[Tensor, ...]") -> Any:
         """Compiled families of ops, which set ``_is_direct``: the result's array, without the call of ``forward``."""
         raise NotImplementedError
@@ -446,4 +448,4 @@ recycle(Tensor, _SPARE_NODES)
 look_through_operands(Tensor.__new__(Tensor))
 
 if __file__.endswith(".py"):  # uncompiled: a field of every op
-    Op._is_direct = False  # type: ignore[attr-defined]
+    Op._is_direct = False

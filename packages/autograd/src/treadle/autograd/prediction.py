@@ -16,6 +16,7 @@ from treadle.autograd.mode import lazy, set_grad_enabled
 from treadle.autograd.ops.manipulation import ToDevice
 from treadle.autograd.ops.unary import positive
 from treadle.ndarray import Device
+from treadle.ndarray._memory import block_size
 
 __all__ = ["Phase", "Prediction", "predict"]
 
@@ -42,7 +43,7 @@ class Prediction:
     """What :func:`predict` gives. Bytes are those beyond what the leaves hold already.
 
     ``peak_memory`` is the most in use at once, ``graph_memory`` what the graph holds between forward and backward,
-    ``gradient_memory`` what the leaves' new gradients hold afterwards.
+    ``gradient_memory`` what the leaves' gradients hold afterwards.
     """
 
     forward: Phase
@@ -73,11 +74,11 @@ class Prediction:
 def predict(*outputs: Tensor | Graph, backward: bool = True) -> Prediction:
     """FLOPs, bytes moved and peak memory of computing the outputs and differentiating their sum, before either runs.
 
-    Build the graph in a :func:`lazy` block, which computes nothing, or take one that exists. Its ops, the engine and the
-    rules run on a device whose arrays have shapes but no elements, so that temporary arrays and the order in which memory
-    is freed are those of a real run on the cpu; ops see zeros (or
-    identity matrices) where they read values. Small buffers that kernels take
-    for themselves are not counted. ``backward=False`` leaves the gradients out.
+    Build the graph in a :func:`lazy` block, which computes nothing, or take one that exists. Its ops, rules and the
+    engine run on a device whose arrays have shapes but no elements: temporary arrays, and the order in which memory is
+    freed, are those of a real run on the cpu. Ops see zeros (or identity matrices) where they read values. Small
+    buffers that kernels take for themselves are not counted, nor is what was computed while the graph was built, such
+    as a dropout's mask. Gradients that leaves have already are added to. ``backward=False`` leaves the gradients out.
 
     Raises GradientError where nothing requires grad, unless ``backward=False``; GraphFreedError for a freed graph;
     BackendError where a shape depends on values (an index by a mask).
@@ -113,7 +114,7 @@ def _tensors_of(given: Tensor | Graph) -> list[Tensor]:
 
 
 def _counted(tensor: Tensor) -> int:
-    return nd._memory.block_size(tensor.data.nbytes)
+    return block_size(tensor.data.nbytes)
 
 
 def _phase(backend: StandIn) -> Phase:
@@ -172,6 +173,8 @@ def _replayed(roots: list[Tensor], backend: StandIn, device: Device, leaves: lis
 def _leaf_like(node: Tensor, device: Device) -> Tensor:
     leaf = constant(nd.empty(node.shape, dtype=node.dtype, device=device))
     leaf.requires_grad = node.requires_grad
+    if node.grad is not None:  # a sum is then made beside the two
+        leaf.grad = _leaf_like(node.grad, device)
     return leaf
 
 
