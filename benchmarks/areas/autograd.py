@@ -17,7 +17,6 @@ __all__ = ["CASES"]
 
 ELEMENTS, DEPTH, STEPS = 16, 60, 1000
 LENGTHS = (10**4, 10**5, 10**6)
-SPARE_NODES = 4095
 
 
 def _leaves(library: str) -> tuple[Any, Any]:
@@ -27,7 +26,7 @@ def _leaves(library: str) -> tuple[Any, Any]:
         torch.set_num_threads(1)
         return torch.full((ELEMENTS,), 0.5, requires_grad=True), torch.full((ELEMENTS,), 0.999, requires_grad=True)
     import treadle.autograd as ag
-    from treadle.autograd._pool import recycle
+    from treadle.autograd._pool import SPARE_NODES, recycle
 
     recycle(ag.Tensor, SPARE_NODES)  # a row before may have changed it
     return ag.full((ELEMENTS,), 0.5).requires_grad_(), ag.full((ELEMENTS,), 0.999).requires_grad_()

@@ -145,7 +145,7 @@ def test_the_forward_run_alone_and_what_cannot_be_told() -> None:
 def test_gradients_that_are_there_already_are_counted() -> None:
     w = ag.Tensor(nd.ones((64, 64)), requires_grad=True)
     w.sum().backward()
-    loss = (w * w).sum()
+    loss = (w * w).sum().realize()
     predicted = ag.predict(loss)
     base = nd.memory_statistics()["in_use"] - loss.inputs[0].data.nbytes - 64
     nd.reset_peak_memory()

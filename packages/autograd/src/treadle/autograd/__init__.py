@@ -11,7 +11,7 @@
 (2, 1)
 """
 
-from treadle.autograd import _engine, _methods, _node, _tensor, functional, functions, laziness, ops
+from treadle.autograd import _engine, _methods, _node, _pool, _tensor, functional, functions, laziness, ops
 from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
 from treadle.autograd._tensor import Op, Tensor
@@ -63,3 +63,5 @@ _methods.bind(functions)
 _node.bind(laziness.realize)
 _tensor.bind(functions, _engine.differentiate, laziness.intercept)
 _engine.bind(functions)
+_pool.recycle(Tensor, _pool.SPARE_NODES)
+_pool.look_through_operands(Tensor.__new__(Tensor))

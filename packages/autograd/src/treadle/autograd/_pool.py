@@ -2,7 +2,10 @@
 
 from typing import Any
 
-__all__ = ["look_through_operands", "recycle"]
+__all__ = ["SPARE_NODES", "look_through_operands", "recycle"]
+
+SPARE_NODES = 4095
+"""About a megabyte; the collector sleeps through graphs of that many nodes."""
 
 
 def recycle(kind: type, limit: int) -> int:

@@ -8,6 +8,9 @@ cdef extern from "recycling.h":
     Py_ssize_t td_operands_of(Node node)
 
 
+SPARE_NODES = 4095
+
+
 def recycle(type kind, int limit):
     return td_recycle_nodes(kind, limit)
 

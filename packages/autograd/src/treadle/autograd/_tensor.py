@@ -11,7 +11,6 @@ from treadle.autograd import _op
 from treadle.autograd._arrays import differentiable
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
-from treadle.autograd._pool import look_through_operands, recycle
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
@@ -442,10 +441,6 @@ class Tensor(Methods):
         value = _other("greater_equal", other)
         return NotImplemented if value is None else _compared(self._value() >= value, self, other)
 
-
-_SPARE_NODES = 4095  # about a megabyte; the collector then sleeps through graphs of that many nodes
-recycle(Tensor, _SPARE_NODES)
-look_through_operands(Tensor.__new__(Tensor))
 
 if __file__.endswith(".py"):  # uncompiled: a field of every op
     Op._is_direct = False

@@ -91,7 +91,7 @@ def predict(*outputs: Tensor | Graph, backward: bool = True) -> Prediction:
     >>> found.forward.flops_by_kind["products"], found.backward.flops_by_kind["products"]
     (524288, 1048576)
     >>> loss.is_realized, found.peak_memory
-    (False, 49280)
+    (False, 65664)
     """
     roots = [each for given in outputs for each in _tensors_of(given)]
     if backward and not all(each.requires_grad for each in roots):
