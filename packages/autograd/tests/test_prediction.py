@@ -153,6 +153,20 @@ def test_gradients_that_are_there_already_are_counted() -> None:
     assert predicted.peak_memory == pytest.approx(_peak_above(base), rel=0.1)
 
 
+def test_constants_are_let_go_when_nobody_needs_them() -> None:
+    x = ag.Tensor(nd.zeros((64, 64)))
+    with ag.lazy():
+        y = x
+        for _ in range(6):
+            y = ag.exp(y)
+    predicted = ag.predict(y, backward=False)
+    base = nd.memory_statistics()["in_use"]
+    nd.reset_peak_memory()
+    y.realize()
+    assert predicted.peak_memory == pytest.approx(_peak_above(base), rel=0.1)
+    assert predicted.peak_memory == 2 * x.data.nbytes and predicted.graph_memory == x.data.nbytes
+
+
 def test_a_prediction_changes_nothing() -> None:
     w = ag.Tensor(nd.ones((32, 32)), requires_grad=True)
     with ag.lazy():
