@@ -12,13 +12,14 @@
 #define TD_MOST_SPARE_NODES 4096
 #endif
 
+static PyTypeObject *td_spare_type; /* that of the spare nodes; a subclass that inherited the slots is passed by */
 static void *td_spare_nodes[TD_MOST_SPARE_NODES];
 static int td_spare_node_count = 0, td_spare_node_limit = 0;
 
 /* The collector's header stays with a block; a block at rest is not tracked. */
 static PyObject *td_node_alloc(PyTypeObject *type, Py_ssize_t count)
 {
-    if (!td_spare_node_count)
+    if (!td_spare_node_count || type != td_spare_type)
         return PyType_GenericAlloc(type, count);
     PyObject *node = (PyObject *)td_spare_nodes[--td_spare_node_count];
     memset(node, 0, (size_t)type->tp_basicsize);
@@ -29,7 +30,7 @@ static PyObject *td_node_alloc(PyTypeObject *type, Py_ssize_t count)
 
 static void td_node_free(void *node)
 {
-    if (td_spare_node_count < td_spare_node_limit)
+    if (td_spare_node_count < td_spare_node_limit && Py_TYPE((PyObject *)node) == td_spare_type)
         td_spare_nodes[td_spare_node_count++] = node;
     else
         PyObject_GC_Del(node);
@@ -41,8 +42,9 @@ static int td_recycle_nodes(PyObject *type, int limit)
     td_spare_node_limit = limit < TD_MOST_SPARE_NODES ? limit : TD_MOST_SPARE_NODES - 1;
     while (td_spare_node_count > td_spare_node_limit)
         PyObject_GC_Del(td_spare_nodes[--td_spare_node_count]);
-    ((PyTypeObject *)type)->tp_alloc = td_node_alloc;
-    ((PyTypeObject *)type)->tp_free = td_node_free;
+    td_spare_type = (PyTypeObject *)type;
+    td_spare_type->tp_alloc = td_node_alloc;
+    td_spare_type->tp_free = td_node_free;
     return td_spare_node_limit;
 }
 
@@ -66,6 +68,8 @@ static int td_node_traverse(PyObject *node, visitproc visit, void *arg)
 
 static void td_look_through_operands(PyObject *type, Py_ssize_t offset)
 {
+    if (((PyTypeObject *)type)->tp_traverse == td_node_traverse)
+        return;
     td_operands_offset = offset;
     td_node_fields = ((PyTypeObject *)type)->tp_traverse;
     ((PyTypeObject *)type)->tp_traverse = td_node_traverse;
