@@ -6,10 +6,13 @@ Compiled by Cython with the types of ``_elementwise.pxd``. The rules themselves 
 from typing import Any
 
 import treadle.ndarray as _nd
+from treadle.autograd._arrays import alike, binary, unary, untrack
 from treadle.autograd._inference import Shape, promote, result_of_row
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Op, Tensor, apply
-from treadle.ndarray import DType, DTypeError, broadcast_shapes
+from treadle.autograd.errors import OpContractError
+from treadle.ndarray import DType, DTypeError, NDArray, broadcast_shapes
+from treadle.ndarray._native import binary_number, unary_number
 
 __all__ = ["BinaryOp", "UnaryOp"]
 
@@ -30,6 +33,18 @@ def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
     return grad if grad.dtype is dtype else xp.astype(grad, dtype)
 
 
+def _fitted(gradient: Any, operand: Tensor) -> Any:
+    if alike(gradient, operand._data):
+        return gradient
+    return fit(_nd, gradient, operand._data.shape, operand._data.dtype)
+
+
+def _takes_short_cut(kind: Any, base: Any, number: int) -> bool:
+    """Whether a subclass left to its base what its compiled methods stand for."""
+    own = (kind.forward, kind.backward, getattr(kind, "compute", None))
+    return number >= 0 and own == (base.forward, base.backward, getattr(base, "compute", None))
+
+
 class UnaryOp(Op):
     """Base of the elementwise ops of one operand.
 
@@ -44,6 +59,30 @@ class UnaryOp(Op):
     def __init__(self) -> None:
         self._function = getattr(_nd, self.name)
         self._saving = {"x": X, "y": Y, "": 0}[self.saves]
+        self._number = unary_number(self.name)
+        self._is_direct = _takes_short_cut(type(self), UnaryOp, self._number)
+
+    def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
+        if len(inputs) != 1:
+            raise OpContractError(f"{self} takes 1 operand, not {len(inputs)}")
+        first = inputs[0]
+        return unary(self._number, first._data)
+
+    def _kept(self, inputs: tuple[Tensor, ...], data: NDArray) -> tuple[Any, ...]:
+        if self._saving == 0:
+            return ()
+        first = inputs[0]
+        kept = (first._data if self._saving == X else data,)
+        untrack(kept)
+        return kept
+
+    def _gradients(self, grad: NDArray, node: Tensor) -> Any:
+        saved: Any = None
+        if self._saving:
+            node._check_saved()
+            kept: Any = node._saved
+            saved = kept[0]
+        return self.derive(_nd, grad, saved)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -88,6 +127,54 @@ class BinaryOp(Op):
         self._right_saving = _bits(self.right_needs)
         self._saving = (0 if left is not None else self._left_saving) | (0 if right is not None else self._right_saving)
         self._function = getattr(_nd, self.name)
+        self._number = binary_number(self.name)
+        self._is_direct = _takes_short_cut(type(self), BinaryOp, self._number)
+        self._is_bare = not hasattr(self, "__dict__")
+
+    def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
+        scalars = (self.left is not None) + (self.right is not None)
+        if len(inputs) + scalars != 2:
+            raise OpContractError(f"{self} takes {2 - scalars} tensors, not {len(inputs)}")
+        first = inputs[0]
+        if scalars == 0:
+            second = inputs[1]
+            return binary(self._number, first._data, second._data)
+        if self.left is None:
+            return binary(self._number, first._data, self.right)
+        return binary(self._number, self.left, first._data)
+
+    def _kept(self, inputs: tuple[Tensor, ...], data: NDArray) -> tuple[Any, ...]:
+        saving = self._saving
+        if saving == 0:
+            return ()
+        x, y = self.left, self.right
+        if x is None:
+            first = inputs[0]
+            x = first._data
+        if y is None:
+            second = inputs[len(inputs) - 1]
+            y = second._data
+        kept = (x if saving & X else None, y if saving & Y else None, data if saving & Z else None)
+        untrack(kept)
+        return kept
+
+    def _gradients(self, grad: NDArray, node: Tensor) -> Any:
+        x = y = z = None
+        if self._saving:
+            node._check_saved()
+            x, y, z = node._saved  # type: ignore[misc]
+        inputs: Any = node._inputs
+        first = inputs[0]
+        if len(inputs) == 1:
+            rule = self.left_gradient if self.left is None else self.right_gradient
+            return _fitted(rule(_nd, grad, x, y, z), first)
+        second = inputs[1]
+        left = right = None
+        if first._requires_grad:
+            left = _fitted(self.left_gradient(_nd, grad, x, y, z), first)
+        if second._requires_grad:
+            right = _fitted(self.right_gradient(_nd, grad, x, y, z), second)
+        return left, right
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         return _binary_forward(self, xp, arrays)
@@ -137,6 +224,11 @@ def _with_scalar(op: BinaryOp, scalar: bool | int | float, index: int) -> Binary
     twin._right_saving = op._right_saving
     twin._saving = op._left_saving if index else op._right_saving
     twin._function = op._function
+    twin._number = op._number
+    twin._is_direct = op._is_direct
+    twin._is_bare = op._is_bare
+    if op._is_bare:
+        untrack(twin)  # scalars and a function: nothing of it leads back to it
     return twin
 
 
@@ -155,17 +247,12 @@ def _binary_forward(op: BinaryOp, xp: Any, arrays: tuple[Any, ...]) -> tuple[Any
 
 
 def _binary_backward(op: BinaryOp, xp: Any, grad: Any, node: Any) -> Any:
+    if xp is _nd:
+        return op._gradients(grad, node)
     x = y = z = None
-    if xp is _nd:  # then the node is a tensor, whose fields are at hand
-        tensor = node
-        if op._saving:
-            tensor._check_saved()
-            x, y, z = tensor._saved
-        inputs = tensor._inputs
-    else:
-        if op._saving:
-            x, y, z = node.saved
-        inputs = node.inputs
+    if op._saving:
+        x, y, z = node.saved
+    inputs = node.inputs
     left = inputs[0]
     if len(inputs) == 1:
         rule = op.left_gradient if op.right is not None else op.right_gradient

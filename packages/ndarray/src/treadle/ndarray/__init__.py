@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import treadle.ndarray.config  # first: it chooses the kernels
 from treadle.ndarray import _array, _dispatch, elementwise
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._memory import empty_cache, memory_statistics
+from treadle.ndarray._memory import empty_cache, memory_statistics, reset_peak_memory
 from treadle.ndarray._types import Device, DType, result_dtype
 from treadle.ndarray._types import dtype_named as dtype
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
@@ -224,6 +224,7 @@ __all__ = [
     "prod",
     "put_along_axis",
     "random",
+    "reset_peak_memory",
     "reshape",
     "result_dtype",
     "scatter_add",

@@ -16,6 +16,8 @@ cdef extern from "kernels/allocator.h" nogil:
     void td_release(void *block, int64_t nbytes)
     void td_empty_cache()
     td_memory_statistics td_memory()
+    void td_reset_peak()
+    int64_t td_block_size(int64_t nbytes)
 
 
 @cython.final
@@ -122,6 +124,8 @@ def is_exact():
 def memory_statistics():
     """Bytes and blocks of the cpu allocator: in_use, peak, cached, blocks.
 
+    ``peak`` is the most that was in use at once, since the start or the last :func:`reset_peak_memory`.
+
     >>> import treadle.ndarray as nd
     >>> sorted(nd.memory_statistics())
     ['blocks', 'cached', 'in_use', 'peak']
@@ -129,8 +133,27 @@ def memory_statistics():
     return td_memory()
 
 
+def block_size(int64_t nbytes):
+    """How many bytes :func:`memory_statistics` counts for an array of so many."""
+    return td_block_size(nbytes)
+
+
+def reset_peak_memory():
+    """Let the ``peak`` of :func:`memory_statistics` begin anew, from what is in use now.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.reset_peak_memory()
+    >>> before = nd.memory_statistics()["in_use"]
+    >>> x = nd.zeros(1024)
+    >>> del x
+    >>> nd.memory_statistics()["peak"] - before
+    4096
+    """
+    td_reset_peak()
+
+
 def empty_cache():
-    """Give the allocator's unused blocks back to the system.
+    """Give the allocator's unused blocks, and what else the C library holds free, back to the system.
 
     >>> import treadle.ndarray as nd
     >>> nd.empty_cache()

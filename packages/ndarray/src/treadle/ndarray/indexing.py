@@ -114,7 +114,7 @@ def _prepared(view: NDArray, axes: list[int], indices: list[NDArray]) -> tuple[N
     together = axes == list(range(axes[0], axes[0] + len(axes)))
     front = view.view_permuted(axes + [each for each in range(view.ndim) if each not in axes])
     arrays = [each.view_broadcast(shape) for each in indices]
-    if not view.device.is_cpu:  # the cpu kernel checks and wraps while it reads
+    if not (view.device.is_cpu or getattr(view.device.backend, "checks_indices", False)):  # the cpu's kernel does
         arrays = [_within(each, front.shape[at]) for at, each in enumerate(arrays)]
     return front, arrays, axes[0] if together else 0
 
