@@ -11,15 +11,12 @@ from math import prod
 from pathlib import Path
 
 import treadle.ndarray as nd
+from treadle.data.errors import DataFileError
 
-__all__ = ["DataFileError", "read_idx"]
+__all__ = ["read_idx"]
 
 _UINT8 = 0x08
 _LARGEST = 1 << 34
-
-
-class DataFileError(nd.TreadleError, ValueError):
-    """A data file that is damaged or of another format."""
 
 
 def read_idx(path: str | os.PathLike[str]) -> nd.NDArray:

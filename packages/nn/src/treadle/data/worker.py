@@ -1,0 +1,201 @@
+"""A worker process of a loader: it fetches the batches that it is asked for.
+
+It listens in a thread, so that it learns at once when the main process has ended or wants nothing more, and so that the
+main process never waits for it when it sends.
+"""
+
+import os
+import queue
+import random
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import treadle.ndarray as nd
+from treadle.data.failures import failure_of
+from treadle.data.fetching import Fetcher
+from treadle.data.transport import Channel
+
+__all__ = ["Answer", "Begin", "Task", "WorkerInfo", "WorkerSettings", "get_worker_info", "run_worker"]
+
+_GRACE = 0.25
+"""Seconds in which a worker that is no longer wanted may finish its batch."""
+_LOOK = 1.0
+"""Seconds between looks for an orphaned worker."""
+
+
+class Begin(NamedTuple):
+    """A new pass over the data; what was asked for in an earlier one is wanted no more."""
+
+    run: int
+    base_seed: int
+
+
+class Task(NamedTuple):
+    """Batch ``number`` of a pass, made of the samples at ``indices``."""
+
+    run: int
+    number: int
+    indices: Any
+
+
+class Answer(NamedTuple):
+    """A batch, a :class:`~treadle.data.failures.Failure`, or nothing more (``ended``)."""
+
+    run: int
+    number: int
+    value: Any
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """What :func:`get_worker_info` tells: ``id`` of ``num_workers``, the ``seed``, and this process's ``dataset``."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """What a worker needs beside the data set."""
+
+    id: int
+    num_workers: int
+    base_seed: int
+    init: Callable[[int], Any] | None
+    fetcher: Callable[[Any], Fetcher]
+    device: str
+    strangers: tuple[Any, ...] = ()
+    """Ends of channels that a forked worker has inherited and must close."""
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker process of a loader, which one it is; None in the main process.
+
+    >>> get_worker_info() is None
+    True
+    """
+    return _info
+
+
+def run_worker(channel: Channel, shipment: Any, settings: WorkerSettings) -> None:
+    """The life of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers itself
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for stranger in settings.strangers:
+        stranger.close()
+    listener = _Listener(channel)
+    device = nd.use_device(settings.device)
+    device.__enter__()
+    try:
+        fetcher, failure = _prepared(shipment, settings), None
+    except Exception as error:
+        fetcher, failure = None, failure_of(error)
+    while (task := listener.next()) is not None:
+        if isinstance(task, Begin):
+            if fetcher is not None:
+                base_seed = task.base_seed
+                fetcher.begin()
+        elif task.run == listener.run:
+            answer = Answer(task.run, task.number, failure) if fetcher is None else _fetched(fetcher, task, base_seed)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                _send(channel, answer)
+
+
+def _prepared(shipment: Any, settings: WorkerSettings) -> Fetcher:
+    global _info
+    nd.set_num_threads(1)
+    seed = (settings.base_seed + settings.id) % 2**64
+    _seed_everything(seed)
+    dataset = shipment.load()
+    _info = WorkerInfo(settings.id, settings.num_workers, seed, dataset)
+    if settings.init is not None:
+        settings.init(settings.id)
+    return settings.fetcher(dataset)
+
+
+def _fetched(fetcher: Fetcher, task: Task, base_seed: int) -> Answer:
+    _seed_everything(_mixed(base_seed, task.number))
+    try:
+        batch, ended = fetcher.fetch(task.indices)
+        return Answer(task.run, task.number, batch, ended)
+    except Exception as error:
+        return Answer(task.run, task.number, failure_of(error))
+
+
+def _send(channel: Channel, answer: Answer) -> None:
+    try:
+        channel.send(answer)
+    except (BrokenPipeError, ConnectionResetError):
+        raise
+    except Exception as error:  # a batch that cannot be pickled, or no memory for it
+        error.add_note("a batch must be made of what can go to another process: arrays, tensors, plain values")
+        channel.send(Answer(answer.run, answer.number, failure_of(error)))
+
+
+# --- seeds -----------------------------------------------------------------------------------------------------------
+def _seed_everything(seed: int) -> None:
+    """Seed the generators of the standard library, treadle and, where it is installed, NumPy."""
+    random.seed(seed)
+    nd.random.manual_seed(seed)
+    with suppress(ImportError):
+        import numpy
+
+        numpy.random.seed([seed & 0xFFFFFFFF, seed >> 32])
+
+
+def _mixed(base: int, number: int) -> int:
+    """A seed for a batch: SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014) of base and number."""
+    mask = (1 << 64) - 1
+    state = (base + (number + 1) * 0x9E3779B97F4A7C15) & mask
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & mask
+    return state ^ (state >> 31)
+
+
+# --- listening -------------------------------------------------------------------------------------------------------
+class _Listener:
+    """Receives in a thread of its own; ``run`` is the newest pass that was begun."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.run = -1
+        self._channel = channel
+        self._parent = os.getppid()
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def next(self) -> Any:
+        """The next message; None when there will be none."""
+        return self._inbox.get()
+
+    def _listen(self) -> None:
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        try:
+            while True:
+                while not poll.poll(1000 * _LOOK):
+                    if os.getppid() != self._parent:
+                        raise EOFError
+                message = self._channel.receive()
+                if isinstance(message, Begin):
+                    self.run = message.run
+                self._inbox.put(message)
+        except (EOFError, OSError):
+            pass
+        self.run = -2
+        self._inbox.put(None)
+        time.sleep(_GRACE)
+        sys.stderr.flush()
+        os._exit(0)
