@@ -162,7 +162,6 @@ def test_samplers_of_the_users() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_workers": 2}, "num_workers must be 0, not 2"),
         ({"shuffle": True, "sampler": [0]}, "give one of them"),
         ({"batch_sampler": [[0]], "batch_size": 4}, "batch_sampler excludes"),
         ({"batch_size": None, "drop_last": True}, "drop_last needs"),
