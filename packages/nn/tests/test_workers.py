@@ -284,7 +284,7 @@ def test_an_exception_comes_with_its_type_and_the_traceback_of_the_worker(kind: 
 
 def test_what_cannot_travel_is_named() -> None:
     with pytest.raises(Exception, match="another process"):
-        list(forked(Made(4, lambda index: (lambda: index)), 2, collate_fn=list))
+        list(forked(Made(4, lambda index: lambda: index), 2, collate_fn=list))
     weight = Tensor([1.0], requires_grad=True)
     with pytest.raises(TypeError, match="send its detach"):
         list(forked(Made(4, lambda index: weight * 2.0), 2, collate_fn=list))

@@ -60,9 +60,7 @@ class _Indexed:
 class _Iterated:
     """Of a data set that gives one sample after another; of the indices, only their number counts."""
 
-    def __init__(
-        self, dataset: Any, batched: bool, drop_last: bool, collate_fn: Callable[[Any], Any] | None
-    ) -> None:
+    def __init__(self, dataset: Any, batched: bool, drop_last: bool, collate_fn: Callable[[Any], Any] | None) -> None:
         self._dataset = dataset
         self._batched = batched
         self._drop_last = drop_last

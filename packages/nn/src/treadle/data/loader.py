@@ -12,6 +12,7 @@ from treadle.data.dataset import IterableDataset
 from treadle.data.fetching import fetcher_of
 from treadle.data.parallel import ParallelBatches, WorkerPool, start_context
 from treadle.data.samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from treadle.data.seeding import generators_in
 from treadle.data.worker import WorkerSettings
 from treadle.ndarray.random import Generator, default_generator
 
@@ -118,23 +119,26 @@ class DataLoader:
     # --- a pass ------------------------------------------------------------------------------------------------------
     def __iter__(self) -> Iterator[Any]:
         resumed, self._resumed = self._resumed, None
+        present = self._states()
         position = self._begun(resumed)
         batches = self._batches()
         first = list(islice(batches, 1))  # a sampler that is a generator draws its order now
-        numbered = zip(count(), chain(first, batches))  # noqa: B905 the first has no end
+        numbered = zip(count(), chain(first, batches))
         if resumed is not None:
             position.batches = resumed["batches"]
         if not self._iterable:
             numbered = islice(numbered, position.batches, None)
         if resumed is not None:
-            self._set_states(resumed["now"])
+            self._set_generators(present)
         self._position = position
         return self._from_workers(numbered, position) if self.num_workers else self._from_here(numbered, position)
 
     def _begun(self, resumed: Mapping[str, Any] | None) -> _Position:
-        """The start of a new pass, or of the one that a state tells of."""
+        """The start of a new pass, or of the one that a state tells of, with the generators as they were then."""
         if resumed is not None:
-            self._set_states(resumed["now"] if resumed["start"] is None else resumed["start"])
+            self._set_generators(resumed["start"])
+            for sampler, state in zip(self._stateful(), resumed["start"]["samplers"], strict=True):
+                sampler.load_state_dict(state)
         position = _Position(self._states())
         if self._draws:
             position.base_seed = (self.generator or default_generator).bits((), device="cpu").item()
@@ -219,21 +223,25 @@ class DataLoader:
         otherwise give the same order again. An iterable data set is iterated anew up to the place.
         """
         if self._resumed is not None:
-            return dict(self._resumed)
+            return {**self._resumed, "now": self._states()}
         return {"batches": self._position.batches, "start": self._position.start, "now": self._states()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """The next pass goes on behind the batches that ``state_dict`` counts."""
+        """The next pass goes on behind the batches that ``state_dict`` counts; the generators do so at once."""
         missing = [name for name in ("batches", "start", "now") if name not in state_dict]
         if missing:
             raise ValueError(f"this is no state of a DataLoader: it lacks {', '.join(missing)}")
         if len(state_dict["now"]["generators"]) != len(self._generators()):
             raise ValueError("the state is that of a DataLoader with other samplers")
-        self._resumed = {**state_dict, "batches": operator.index(state_dict["batches"])}
+        self._set_generators(state_dict["now"])
+        self._position, self._resumed = _Position(), None
+        if state_dict["start"] is not None:
+            self._resumed = {**state_dict, "batches": operator.index(state_dict["batches"])}
 
     def _generators(self) -> list[Generator]:
         holders = (self, self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None))
-        found = [default_generator, *(getattr(holder, "generator", None) for holder in holders)]
+        found: list[Any] = [default_generator, *(getattr(holder, "generator", None) for holder in holders)]
+        found += generators_in(self.dataset)
         return list({id(each): each for each in found if isinstance(each, Generator)}.values())
 
     def _stateful(self) -> list[Any]:
@@ -245,12 +253,9 @@ class DataLoader:
             "samplers": [sampler.state_dict() for sampler in self._stateful()],
         }
 
-    def _set_states(self, states: Mapping[str, Any]) -> None:
+    def _set_generators(self, states: Mapping[str, Any]) -> None:
         for generator, state in zip(self._generators(), states["generators"], strict=True):
             generator.set_state(state)
-        if self._position.start is None:
-            for sampler, state in zip(self._stateful(), states["samplers"], strict=True):
-                sampler.load_state_dict(state)
 
 
 def _device_of_workers() -> str:

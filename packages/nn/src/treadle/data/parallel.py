@@ -31,7 +31,9 @@ _open_channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 def start_context(wanted: Any) -> Any:
     """The multiprocessing context of a start method's name, of a context itself, or of None: the default."""
     if not available():
-        raise WorkerError("worker processes need memfd_create and sequenced-packet sockets, as Linux has; num_workers=0")
+        raise WorkerError(
+            "worker processes need memfd_create and sequenced-packet sockets, as Linux has; num_workers=0"
+        )
     if wanted is not None and not isinstance(wanted, str):
         return wanted
     method = _DEFAULT_METHOD if wanted is None else wanted

@@ -6,7 +6,6 @@ main process never waits for it when it sends.
 
 import os
 import queue
-import random
 import select
 import signal
 import sys
@@ -20,7 +19,9 @@ from typing import Any, NamedTuple
 import treadle.ndarray as nd
 from treadle.data.failures import failure_of
 from treadle.data.fetching import Fetcher
+from treadle.data.seeding import generators_in, mixed, seed_everything
 from treadle.data.transport import Channel
+from treadle.ndarray.random import Generator
 
 __all__ = ["Answer", "Begin", "Task", "WorkerInfo", "WorkerSettings", "get_worker_info", "run_worker"]
 
@@ -99,8 +100,10 @@ def run_worker(channel: Channel, shipment: Any, settings: WorkerSettings) -> Non
     listener = _Listener(channel)
     device = nd.use_device(settings.device)
     device.__enter__()
+    own: list[tuple[Generator, int]] = []
     try:
         fetcher, failure = _prepared(shipment, settings), None
+        own = [(generator, generator.seed) for generator in generators_in(_info.dataset if _info else None)]
     except Exception as error:
         fetcher, failure = None, failure_of(error)
     while (task := listener.next()) is not None:
@@ -109,7 +112,10 @@ def run_worker(channel: Channel, shipment: Any, settings: WorkerSettings) -> Non
                 base_seed = task.base_seed
                 fetcher.begin()
         elif task.run == listener.run:
-            answer = Answer(task.run, task.number, failure) if fetcher is None else _fetched(fetcher, task, base_seed)
+            if fetcher is None:
+                answer = Answer(task.run, task.number, failure)
+            else:
+                answer = _fetched(fetcher, task, mixed(base_seed, task.number), own)
             with suppress(BrokenPipeError, ConnectionResetError):
                 _send(channel, answer)
 
@@ -118,7 +124,7 @@ def _prepared(shipment: Any, settings: WorkerSettings) -> Fetcher:
     global _info
     nd.set_num_threads(1)
     seed = (settings.base_seed + settings.id) % 2**64
-    _seed_everything(seed)
+    seed_everything(seed)
     dataset = shipment.load()
     _info = WorkerInfo(settings.id, settings.num_workers, seed, dataset)
     if settings.init is not None:
@@ -126,8 +132,10 @@ def _prepared(shipment: Any, settings: WorkerSettings) -> Fetcher:
     return settings.fetcher(dataset)
 
 
-def _fetched(fetcher: Fetcher, task: Task, base_seed: int) -> Answer:
-    _seed_everything(_mixed(base_seed, task.number))
+def _fetched(fetcher: Fetcher, task: Task, seed: int, own: list[tuple[Generator, int]]) -> Answer:
+    seed_everything(seed)
+    for generator, given in own:
+        generator.manual_seed(mixed(seed, given))
     try:
         batch, ended = fetcher.fetch(task.indices)
         return Answer(task.run, task.number, batch, ended)
@@ -143,26 +151,6 @@ def _send(channel: Channel, answer: Answer) -> None:
     except Exception as error:  # a batch that cannot be pickled, or no memory for it
         error.add_note("a batch must be made of what can go to another process: arrays, tensors, plain values")
         channel.send(Answer(answer.run, answer.number, failure_of(error)))
-
-
-# --- seeds -----------------------------------------------------------------------------------------------------------
-def _seed_everything(seed: int) -> None:
-    """Seed the generators of the standard library, treadle and, where it is installed, NumPy."""
-    random.seed(seed)
-    nd.random.manual_seed(seed)
-    with suppress(ImportError):
-        import numpy
-
-        numpy.random.seed([seed & 0xFFFFFFFF, seed >> 32])
-
-
-def _mixed(base: int, number: int) -> int:
-    """A seed for a batch: SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014) of base and number."""
-    mask = (1 << 64) - 1
-    state = (base + (number + 1) * 0x9E3779B97F4A7C15) & mask
-    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & mask
-    return state ^ (state >> 31)
 
 
 # --- listening -------------------------------------------------------------------------------------------------------
