@@ -168,9 +168,8 @@ def test_a_finished_run_that_is_resumed_stays_as_it_is_and_can_go_on(tmp_path: P
     run.fit(loader, 2, resume=tmp_path / "b")
     assert (tmp_path / "b" / "last.safetensors").read_bytes() == files
     run.fit(loader, 3, resume=tmp_path / "b")
-    assert [(tmp_path / name / "last.safetensors").read_bytes() for name in "ab"][0] == (
-        tmp_path / "b" / "last.safetensors"
-    ).read_bytes()
+    files, others = ((tmp_path / name / "last.safetensors").read_bytes() for name in "ab")
+    assert files == others
 
 
 def test_plain_lists_of_batches_resume_too(tmp_path: Path) -> None:

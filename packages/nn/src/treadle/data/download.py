@@ -68,7 +68,7 @@ def _fetch(url: str, target: Path, partial: Path, attempts: int, timeout: float,
             raise DownloadError(f"{url}: the server answers {error.code} {error.reason}") from error
         except urllib.error.URLError as error:
             raise DownloadError(
-                f"{url} cannot be reached ({error.reason}). Without a network, fetch it elsewhere and put it at {target}"
+                f"{url} cannot be reached ({error.reason}). Without a network, put the file at {target}"
             ) from error
         except (OSError, HTTPException) as error:
             broken = f"the connection broke ({type(error).__name__}: {error})"
@@ -106,7 +106,7 @@ def _starts_at(response: HTTPResponse, begun: int) -> bool:
 
 
 def _copy(response: HTTPResponse, file: Any, total: int | None, show: bool, name: str) -> None:
-    options = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "desc": name}
+    options: dict[str, Any] = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "desc": name}
     with progress(total=total, initial=file.tell(), disable=not show, **options) as bar:
         while chunk := response.read(_CHUNK):
             file.write(chunk)

@@ -74,7 +74,7 @@ class _Iterated:
         if not self._batched:
             sample = next(self._iterator, _NOTHING)
             return (None, True) if sample is _NOTHING else (self._collate(sample), False)
-        samples = list(islice(self._iterator, len(indices)))
+        samples: list[Any] = list(islice(self._iterator, len(indices)))
         if not samples or (self._drop_last and len(samples) < len(indices)):
             return None, True
         return self._collate(samples), False

@@ -149,7 +149,18 @@ class CIFAR10(ImageArrays):
     A. Krizhevsky, "Learning multiple layers of features from tiny images", 2009.
     """
 
-    classes = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+    classes: ClassVar[tuple[str, ...]] = (
+        "airplane",
+        "automobile",
+        "bird",
+        "cat",
+        "deer",
+        "dog",
+        "frog",
+        "horse",
+        "ship",
+        "truck",
+    )
     url: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
     checksum: ClassVar[str] = "md5:c32a1d4ab5d03f1284b67883e8d87530"
     folder: ClassVar[str] = "cifar-10-batches-bin"

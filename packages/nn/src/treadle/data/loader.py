@@ -123,7 +123,7 @@ class DataLoader:
         position = self._begun(resumed)
         batches = self._batches()
         first = list(islice(batches, 1))  # a sampler that is a generator draws its order now
-        numbered = zip(count(), chain(first, batches))
+        numbered: Iterator[tuple[int, Any]] = zip(count(), chain(first, batches))
         if resumed is not None:
             position.batches = resumed["batches"]
         if not self._iterable:

@@ -31,9 +31,7 @@ _open_channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 def start_context(wanted: Any) -> Any:
     """The multiprocessing context of a start method's name, of a context itself, or of None: the default."""
     if not available():
-        raise WorkerError(
-            "worker processes need memfd_create and sequenced-packet sockets, as Linux has; num_workers=0"
-        )
+        raise WorkerError("this system lacks memfd_create, which Linux has, and worker processes need: num_workers=0")
     if wanted is not None and not isinstance(wanted, str):
         return wanted
     method = _DEFAULT_METHOD if wanted is None else wanted
@@ -111,7 +109,7 @@ class WorkerPool:
     def answer(self, workers: list[int], timeout: float) -> tuple[int, Answer]:
         """The next answer of one of ``workers`` to this pass; ``timeout`` in seconds, 0 for none."""
         end = time.monotonic() + timeout
-        by_channel = {self._channels[number]: number for number in workers}
+        by_channel: dict[Any, int] = {self._channels[number]: number for number in workers}
         sentinels = {self._processes[number].sentinel: number for number in workers}
         while True:
             left = max(0.0, end - time.monotonic()) if timeout else None
@@ -122,10 +120,11 @@ class WorkerPool:
                 raise WorkerTimeoutError(f"no batch came within timeout={timeout} seconds from {who}")
             channels = [each for each in ready if isinstance(each, Channel)]
             worker = by_channel[channels[0]] if channels else sentinels[ready[0]]
-            if not channels and not wait([self._channels[worker]], 0):  # what it sent last may have come since
+            channel: Any = self._channels[worker]
+            if not channels and not wait([channel], 0):  # what it sent last may have come since
                 raise self._dead(worker)
             try:
-                answer: Answer = self._channels[worker].receive()
+                answer: Answer = channel.receive()
             except (EOFError, ConnectionResetError):
                 raise self._dead(worker) from None
             self._answered = True

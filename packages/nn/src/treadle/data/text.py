@@ -57,7 +57,7 @@ class Vocabulary:
         ``unknown``, if given, comes before them and is counted too.
         """
         counts = Counter(tokens)
-        counts.pop(unknown, None)  # type: ignore[call-overload]
+        counts.pop(unknown or "", None)
         frequent = sorted((token for token in counts if counts[token] >= smallest_count), key=lambda t: (-counts[t], t))
         room = largest_size if largest_size is None or unknown is None else largest_size - 1
         first = [] if unknown is None else [unknown]

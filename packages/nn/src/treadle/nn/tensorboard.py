@@ -72,7 +72,7 @@ class EventFile:
         place.mkdir(parents=True, exist_ok=True)
         now = time.time()
         self.path = place / f"events.out.tfevents.{now:017.6f}.{os.getpid()}.treadle"
-        self._file = open(self.path, "xb")
+        self._file = open(self.path, "xb")  # noqa: SIM115 it is written to for long
         self._record(struct.pack("<Bd", 1 << 3 | 1, now) + _field(3, b"brain.Event:2"))
 
     def write(self, values: Mapping[str, float], step: int) -> None:

@@ -25,8 +25,6 @@ from treadle.nn.utils import clip_grad_norm_, clip_grad_value_
 
 __all__ = ["Trainer"]
 
-Metric = Callable[[Any, Any], Any]
-
 
 class Trainer:
     """Trains ``model`` on batches of inputs and a target, and measures it.
@@ -60,7 +58,7 @@ class Trainer:
         optimizer: Any,
         loss_function: Callable[[Any, Any], Tensor],
         *,
-        metrics: Mapping[str, Metric | Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
         scheduler: Any = None,
         scheduler_interval: str = "epoch",
         monitor: str | None = None,
@@ -79,7 +77,7 @@ class Trainer:
         self.model = model
         self.optimizer = optimizer
         self.loss_function = loss_function
-        self.metrics = dict(metrics or {})
+        self.metrics: dict[str, Any] = dict(metrics or {})
         self.scheduler = scheduler
         self.scheduler_interval = scheduler_interval
         self.monitor = monitor
