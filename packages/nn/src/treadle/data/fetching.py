@@ -37,7 +37,7 @@ class _Indexed:
 
     def __init__(self, dataset: Any, batched: bool, collate_fn: Callable[[Any], Any] | None) -> None:
         self._dataset = dataset
-        self._collate = collate_fn or (default_collate if batched else default_convert)
+        self._collate: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
         self._several = batched
         self._whole = batch_fetcher(dataset) if batched and collate_fn is None else None
         self._samples = getattr(dataset, "__getitems__", None)
@@ -64,7 +64,7 @@ class _Iterated:
         self._dataset = dataset
         self._batched = batched
         self._drop_last = drop_last
-        self._collate = collate_fn or (default_collate if batched else default_convert)
+        self._collate: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
         self._iterator: Iterator[Any] = iter(())
 
     def begin(self) -> None:
