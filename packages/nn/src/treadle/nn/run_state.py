@@ -42,6 +42,13 @@ def restored(trainer: "Trainer", state: Any, source: Any) -> None:
     """Put a captured state into a trainer of the same parts. CheckpointError if it has other parts."""
     if not isinstance(state, dict) or state.get("format") != _FORMAT:
         raise CheckpointError(f"{source} holds no training run")
+    try:
+        _restore(trainer, state, source)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{source} holds no whole training run: {error!r}") from error
+
+
+def _restore(trainer: "Trainer", state: Mapping[str, Any], source: Any) -> None:
     callbacks = trainer.all_callbacks()
     differing = [name for name in _STATEFUL if (state[name] is None) != (_state_of(getattr(trainer, name)) is None)]
     if len(state["callbacks"]) != len(callbacks):
