@@ -24,7 +24,7 @@ from treadle.data.split import random_split, stratified_split
 from treadle.data.tables import CSVDataset, read_csv
 from treadle.data.text import TokenWindows, Vocabulary, split_words
 from treadle.data.tokens import TokenFile, write_tokens
-from treadle.data.worker import WorkerInfo, get_worker_info
+from treadle.data.worker_info import WorkerInfo, get_worker_info
 
 __all__ = [
     "CIFAR10",

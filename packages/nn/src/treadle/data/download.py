@@ -2,15 +2,15 @@
 
 import hashlib
 import os
-import urllib.error
-import urllib.request
 from contextlib import suppress
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.data.errors import DownloadError
 from treadle.data.progress import progress
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
 
 __all__ = ["download"]
 
@@ -59,6 +59,9 @@ def download(
 
 
 def _fetch(url: str, target: Path, partial: Path, attempts: int, timeout: float, show: bool) -> None:
+    import urllib.error  # loaded where it is used: it brings a hundred modules
+    from http.client import HTTPException
+
     broken = "the connection broke"
     for _ in range(max(1, attempts)):
         try:
@@ -78,6 +81,9 @@ def _fetch(url: str, target: Path, partial: Path, attempts: int, timeout: float,
 
 def _attempt(url: str, partial: Path, timeout: float, show: bool) -> bool:
     """Fetch what is missing; whether the file is whole now."""
+    import urllib.error
+    import urllib.request
+
     begun = partial.stat().st_size if partial.exists() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "treadle", "Accept-Encoding": "identity"})
     if begun:
@@ -101,11 +107,11 @@ def _attempt(url: str, partial: Path, timeout: float, show: bool) -> bool:
     return total is None or partial.stat().st_size == total
 
 
-def _starts_at(response: HTTPResponse, begun: int) -> bool:
+def _starts_at(response: "HTTPResponse", begun: int) -> bool:
     return (response.headers.get("Content-Range") or "").startswith(f"bytes {begun}-")
 
 
-def _copy(response: HTTPResponse, file: Any, total: int | None, show: bool, name: str) -> None:
+def _copy(response: "HTTPResponse", file: Any, total: int | None, show: bool, name: str) -> None:
     options: dict[str, Any] = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "desc": name}
     with progress(total=total, initial=file.tell(), disable=not show, **options) as bar:
         while chunk := response.read(_CHUNK):

@@ -1,10 +1,9 @@
 """Data sets of images that lie in one array: MNIST, Fashion-MNIST, CIFAR-10, CIFAR-100."""
 
 import os
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -12,6 +11,9 @@ from treadle.data.dataset import Dataset
 from treadle.data.download import download
 from treadle.data.errors import DataFileError
 from treadle.data.idx import read_idx
+
+if TYPE_CHECKING:
+    import tarfile
 
 __all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageArrays"]
 
@@ -197,13 +199,15 @@ class CIFAR10(ImageArrays):
             download(self.url, archive, checksum=self.checksum)
         if not archive.exists():
             raise FileNotFoundError(f"neither {place} nor {archive} is there; pass download=True to fetch it")
+        import tarfile
+
         try:
             with tarfile.open(archive) as opened:
                 return [(name, self._member(opened, name)) for name in names]
         except (tarfile.TarError, EOFError, OSError) as error:
             raise DataFileError(f"{archive} is damaged: {error}") from error
 
-    def _member(self, archive: tarfile.TarFile, name: str) -> bytes:
+    def _member(self, archive: "tarfile.TarFile", name: str) -> bytes:
         try:
             file = archive.extractfile(f"{self.folder}/{name}")
         except KeyError:

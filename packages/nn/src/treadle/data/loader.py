@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count, islice, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treadle.ndarray as nd
 from treadle.data.dataset import IterableDataset
 from treadle.data.fetching import fetcher_of
-from treadle.data.parallel import ParallelBatches, WorkerPool, start_context
 from treadle.data.samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from treadle.data.seeding import generators_in
-from treadle.data.worker import WorkerSettings
 from treadle.ndarray.random import Generator, default_generator
+
+if TYPE_CHECKING:
+    from treadle.data.parallel import WorkerPool
 
 __all__ = ["DataLoader"]
 
@@ -170,6 +171,9 @@ class DataLoader:
         self._finished(position)
 
     def _from_workers(self, numbered: Iterator[tuple[int, Any]], position: _Position) -> Iterator[Any]:
+        from treadle.data.parallel import ParallelBatches, WorkerPool, start_context
+        from treadle.data.worker import WorkerSettings
+
         pool = self._pool
         if pool is None or not pool.close.alive:
             settings = WorkerSettings(
@@ -293,4 +297,6 @@ def _check_workers(
             "set num_workers to 1 or more"
         )
     if num_workers:
+        from treadle.data.parallel import start_context  # multiprocessing is loaded where it is used
+
         start_context(context)

@@ -21,9 +21,10 @@ from treadle.data.failures import failure_of
 from treadle.data.fetching import Fetcher
 from treadle.data.seeding import generators_in, mixed, seed_everything
 from treadle.data.transport import Channel
+from treadle.data.worker_info import WorkerInfo, get_worker_info, set_worker_info
 from treadle.ndarray.random import Generator
 
-__all__ = ["Answer", "Begin", "Task", "WorkerInfo", "WorkerSettings", "get_worker_info", "run_worker"]
+__all__ = ["Answer", "Begin", "Task", "WorkerSettings", "run_worker"]
 
 _GRACE = 0.25
 """Seconds in which a worker that is no longer wanted may finish its batch."""
@@ -56,16 +57,6 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WorkerInfo:
-    """What :func:`get_worker_info` tells: ``id`` of ``num_workers``, the ``seed``, and this process's ``dataset``."""
-
-    id: int
-    num_workers: int
-    seed: int
-    dataset: Any
-
-
-@dataclass(frozen=True)
 class WorkerSettings:
     """What a worker needs beside the data set."""
 
@@ -77,18 +68,6 @@ class WorkerSettings:
     device: str
     strangers: tuple[Any, ...] = ()
     """Ends of channels that a forked worker has inherited and must close."""
-
-
-_info: WorkerInfo | None = None
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """In a worker process of a loader, which one it is; None in the main process.
-
-    >>> get_worker_info() is None
-    True
-    """
-    return _info
 
 
 def run_worker(channel: Channel, shipment: Any, settings: WorkerSettings) -> None:
@@ -103,7 +82,8 @@ def run_worker(channel: Channel, shipment: Any, settings: WorkerSettings) -> Non
     own: list[tuple[Generator, int]] = []
     try:
         fetcher, failure = _prepared(shipment, settings), None
-        own = [(generator, generator.seed) for generator in generators_in(_info.dataset if _info else None)]
+        info = get_worker_info()
+        own = [(generator, generator.seed) for generator in generators_in(info.dataset if info else None)]
     except Exception as error:
         fetcher, failure = None, failure_of(error)
     while (task := listener.next()) is not None:
@@ -121,12 +101,11 @@ def run_worker(channel: Channel, shipment: Any, settings: WorkerSettings) -> Non
 
 
 def _prepared(shipment: Any, settings: WorkerSettings) -> Fetcher:
-    global _info
     nd.set_num_threads(1)
     seed = (settings.base_seed + settings.id) % 2**64
     seed_everything(seed)
     dataset = shipment.load()
-    _info = WorkerInfo(settings.id, settings.num_workers, seed, dataset)
+    set_worker_info(WorkerInfo(settings.id, settings.num_workers, seed, dataset))
     if settings.init is not None:
         settings.init(settings.id)
     return settings.fetcher(dataset)
