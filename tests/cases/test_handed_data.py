@@ -24,7 +24,7 @@ class Numbers(Dataset):
     def __len__(self):
         return 400
     def __getitem__(self, index):
-        time.sleep(0.01)
+        time.sleep(0.01 if index < 8 else 60.0)  # so that a worker is ended in mid-sample
         return index, os.getpid(), np.zeros(50000, "f4")
 
 class Drawn(Numbers):

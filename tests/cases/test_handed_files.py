@@ -109,6 +109,17 @@ def test_a_header_is_never_trusted(tmp_path: Path, kind: str, load: Any) -> None
     refused(load, path)
 
 
+@each_loader
+def test_a_header_longer_than_the_specification_allows(tmp_path: Path, load: Any) -> None:
+    """A sibling: a file that is as long as its header says, and empty on the disk."""
+    path = tmp_path / "sparse"
+    length = 100_000_001
+    with open(path, "wb") as file:
+        file.write(length.to_bytes(8, "little"))
+        file.truncate(8 + length)
+    refused(load, path)
+
+
 def test_a_changed_byte_of_a_run_is_noticed(tmp_path: Path, whole: bytes) -> None:
     """A sibling: a file of the right lengths with other contents."""
     path = tmp_path / "changed"

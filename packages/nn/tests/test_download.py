@@ -102,6 +102,11 @@ def test_what_lies_there_half_is_never_trusted(server: Any, tmp_path: Path, left
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_more_than_the_server_has_is_not_taken_for_the_file(server: Any, tmp_path: Path) -> None:
+    (tmp_path / "file.partial").write_bytes(CONTENT + b"more")
+    assert fetch(server, tmp_path / "file", checksum=None).read_bytes() == CONTENT
+
+
 def test_a_wrong_checksum_leaves_no_file(server: Any, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=f"has the checksum md5:.*{len(CONTENT)} bytes.*not md5:00"):
         fetch(server, tmp_path / "file", checksum="md5:00")

@@ -130,7 +130,8 @@ def build(folder: Path, last: int = 0, **options: Any) -> tuple[nn.Trainer, Data
         model,
         optimizer,
         nn.CrossEntropyLoss(),
-        scheduler=StepLR(optimizer, 1, 0.5),
+        scheduler=StepLR(optimizer, 3, 0.5),
+        scheduler_interval="step",
         checkpoints=nn.Checkpoints(folder, every_steps=1),
         callbacks=[After(last)],
         show_progress=False,
@@ -217,22 +218,25 @@ def test_a_loader_goes_on_in_mid_epoch(workers: int, own: bool, taken: int) -> N
         generator = nd.random.Generator(8) if own else None
         return DataLoader(Numbers(), 4, True, num_workers=workers, generator=generator, **options)
 
+    def drawn(batches: Any) -> list[Any]:
+        """Batches, and numbers drawn between them, as by dropout."""
+        return [(batch.numpy().tolist(), nd.random.uniform().item()) for batch in batches]
+
     nd.random.manual_seed(2)
     first = loader()
-    passes = [[batch.numpy().tolist() for batch in first] for _ in range(3)]
+    passes = [drawn(first) for _ in range(3)]
     nd.random.manual_seed(2)
     second = loader()
-    list(second)
+    drawn(second)
     running = iter(second)
-    for _ in range(taken):
-        next(running)
+    drawn(next(running) for _ in range(taken))
     saved = second.state_dict()
     assert saved["batches"] == taken
     nd.random.manual_seed(77)
     third = loader()
     third.load_state_dict(saved)
     assert third.state_dict() == saved
-    rest = [[batch.numpy().tolist() for batch in third] for _ in range(2)]
+    rest = [drawn(third) for _ in range(2)]
     assert rest == [passes[1][taken:], passes[2]]
 
 

@@ -331,8 +331,25 @@ def running(pids: set[int]) -> set[int]:
     return {pid for pid in pids if os.path.exists(f"/proc/{pid}")}
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are waited for so long that those that do not end by themselves fail the test."""
+    monkeypatch.setattr("treadle.data.parallel._ENDING", 1000.0)
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_ends_though_another_has_inherited_its_connection(patient: None) -> None:
+    first = iter(forked(Made(100, identity), 2, num_workers=1))
+    next(first)
+    second = iter(forked(Made(100, identity), 2, num_workers=1))
+    next(second)
+    del first
+    next(second)
+
+
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("persistent", [False, True])
-def test_a_loop_that_is_left_ends_its_workers(persistent: bool) -> None:
+def test_a_loop_that_is_left_ends_its_workers(persistent: bool, patient: None) -> None:
     def busy(index: int) -> Any:
         if index > 4:
             time.sleep(60)
