@@ -42,11 +42,11 @@ class Dataset:
     def __len__(self) -> int:
         raise TypeError(f"{type(self).__name__} defines no __len__")
 
-    def __add__(self, other: Any) -> "ConcatDataset":
+    def __add__(self, other: Any) -> "Dataset":
         return ConcatDataset([self, other])
 
 
-class IterableDataset:
+class IterableDataset(Dataset):
     """The base of data sets that give their samples one after another; a subclass defines ``__iter__``.
 
     Each worker process iterates a copy of its own, and divides the samples by
@@ -62,7 +62,7 @@ class IterableDataset:
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{type(self).__name__} defines no __iter__")
 
-    def __add__(self, other: Any) -> "ChainDataset":
+    def __add__(self, other: Any) -> Dataset:
         return ChainDataset([self, other])
 
 

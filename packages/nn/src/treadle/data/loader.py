@@ -89,6 +89,8 @@ class DataLoader:
         self.dataset = dataset
         self._iterable = isinstance(dataset, IterableDataset)
         _check_order(self._iterable, batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
+        if num_workers:
+            _check_devices(dataset)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         self.batch_size = batch_size if batch_sampler is None else None
         self.num_workers = num_workers
@@ -266,6 +268,15 @@ def _device_of_workers() -> str:
     """The default device, if its memory is that of the processor; workers never touch a GPU."""
     name = str(nd.default_device())
     return name if name in ("cpu", "numpy") else "cpu"
+
+
+def _check_devices(dataset: Any) -> None:
+    for tensor in getattr(dataset, "tensors", ()):
+        if str(tensor.device) not in ("cpu", "numpy"):
+            raise nd.DeviceError(
+                f"worker processes do not touch {tensor.device}: keep the data set on the cpu and move the batches, or "
+                "set num_workers=0"
+            )
 
 
 def _check_order(

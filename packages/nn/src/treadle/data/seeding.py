@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.data.dataset import Dataset, IterableDataset
+from treadle.data.dataset import Dataset
 from treadle.ndarray.random import Generator
 
 __all__ = ["Drawing", "generators_in", "mixed", "seed_everything"]
@@ -54,11 +54,11 @@ def generators_in(value: Any) -> list[Generator]:
 def _walk(value: Any, seen: set[int]) -> Iterator[Generator]:
     if isinstance(value, Generator):
         yield value
-    elif isinstance(value, (Dataset, IterableDataset, Drawing)) and id(value) not in seen:
+    elif isinstance(value, (Dataset, Drawing)) and id(value) not in seen:
         seen.add(id(value))
         for each in vars(value).values():
             yield from _walk(each, seen)
     elif isinstance(value, (list, tuple)) and len(value) <= _LONGEST:
         for each in value:
-            if isinstance(each, (Dataset, IterableDataset, Drawing, Generator)):
+            if isinstance(each, (Dataset, Drawing, Generator)):
                 yield from _walk(each, seen)
