@@ -387,3 +387,11 @@ def test_contradictions(options: dict[str, Any], message: str) -> None:
 def test_iterated_data_has_its_own_order(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="says its own order"):
         DataLoader(Counting(3), **options)
+
+
+def test_tensors_of_a_gpu_stay_in_the_main_process() -> None:
+    class OnGPU(Made):
+        tensors = (namedtuple("Placed", "device")("cuda:0"),)
+
+    with pytest.raises(nd.DeviceError, match="do not touch cuda:0: keep the data set on the cpu"):
+        forked(OnGPU(3, identity))
