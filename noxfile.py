@@ -38,7 +38,7 @@ DISTRIBUTIONS = {
     "cuda_backend": "treadle_cuda",
 }
 
-TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0")
+TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0", "safetensors>=0.8")
 INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn>=1.7")
 """Packages that take arrays of any library."""
 BUILDING = ("setuptools>=77", "Cython>=3.1")
@@ -180,7 +180,7 @@ def autograd(session: nox.Session) -> None:
 @nox.session
 def nn(session: nox.Session) -> None:
     """Build and test treadle-nn over treadle-autograd and treadle-ndarray."""
-    install(session, "nn[plot]", also=testing())
+    install(session, "nn[plot,images]", also=testing())
     session.run(*PYTEST, "packages/nn/tests", *session.posargs)
 
 
@@ -209,7 +209,7 @@ def properties(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests of the repository; the kernels' again with the baseline instruction set, the graph's in lazy mode."""
-    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
+    install(session, "nn[plot,images]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
     session.run(*PYTEST, "packages", "tests", f"--ignore={PARITY}", *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
@@ -241,7 +241,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over each package, the tools, tests, benchmarks, example; the stubs against the modules."""
-    session.install("mypy>=1.18", "nox", "types-tqdm", "safetensors", "matplotlib", *TESTING)
+    session.install("mypy>=1.18", "nox", "types-tqdm", "matplotlib", "pillow", *TESTING)
     for package in LAYERS:
         session.run("mypy", "--strict", f"packages/{package}/src")
     session.run("mypy", "--strict", "noxfile.py", "packages/ndarray/tools", "tests", "benchmarks", "examples")

@@ -184,6 +184,8 @@ def take(x: NDArray, indices: NDArray, /, *, axis: int | None = None) -> NDArray
     array = _index_array(indices, x)
     if array.dtype.kind == "b":
         raise DTypeError("take: indices must be integers, not bool")
+    if along == 0 and x.device.is_cpu and array.dtype.name == "int64":  # the rows of a batch
+        return _selection.gather(x, [array])
     return get_advanced(x, (slice(None),) * along + (array,))
 
 
