@@ -199,6 +199,12 @@ TD_REDUCE_OPS(X, X)
  * best of all is searched for the place. A column of several lines at once goes the same way: column keeps the best of
  * each line, merge where a block's beats those before. NaN is better than any number. */
 #define ARG_BLOCK 1024
+/* Two comparisons and a choice follow on each other in a lane: where there are registers, more lanes hide that. */
+#ifdef TD_WITH_LANES
+#define ARG_LANES (4 * LANES)
+#else
+#define ARG_LANES LANES
+#endif
 #define KEPT(better_or_equal, best, x) ((best)better_or_equal(x) || (best) != (best) ? (best) : (x))
 #define DEFINE_ARG(sfx, ctype, name, better_or_equal) \
     static void name##_column_##sfx(int64_t n, const char *xp, int64_t sx, char *best_) \
@@ -229,12 +235,21 @@ TD_REDUCE_OPS(X, X)
     static int64_t name##_first_##sfx(int64_t n, const ctype *xs, ctype best) \
     { \
         int64_t i = 0; \
-        for (; best == best && i + LANES <= n; i += LANES) { \
+        for (; best == best && i + ARG_LANES <= n; i += ARG_LANES) { \
             int found = 0; \
-            for (int lane = 0; lane < LANES; lane++) \
+            for (int lane = 0; lane < ARG_LANES; lane++) \
                 found |= xs[i + lane] == best; \
             if (found) \
                 break; \
+        } \
+        for (; best == best && i + LANES <= n; i += LANES) { \
+            int first = LANES; \
+            for (int lane = 0; lane < LANES; lane++) { \
+                const int here = xs[i + lane] == best ? lane : LANES; \
+                first = here < first ? here : first; \
+            } \
+            if (first < LANES) \
+                return i + first; \
         } \
         while (i < n - 1 && !(xs[i] == best || (xs[i] != xs[i] && best != best))) \
             i++; \
@@ -242,10 +257,19 @@ TD_REDUCE_OPS(X, X)
     } \
     static ctype name##_block_##sfx(int64_t n, const ctype *xs) \
     { \
-        ctype lanes[LANES]; \
+        ctype lanes[ARG_LANES]; \
         int64_t i = 0; \
-        for (int lane = 0; lane < LANES; lane++) \
+        for (int lane = 0; lane < ARG_LANES; lane++) \
             lanes[lane] = xs[0]; \
+        for (; i + ARG_LANES <= n; i += ARG_LANES) { \
+            for (int lane = 0; lane < ARG_LANES; lane += LANES) \
+                PREFETCH_LANES(xs + i + lane, AHEAD) \
+            for (int lane = 0; lane < ARG_LANES; lane++) \
+                lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i + lane]); \
+        } \
+        for (int half = ARG_LANES / 2; half >= LANES; half /= 2) \
+            for (int lane = 0; lane < half; lane++) \
+                lanes[lane] = KEPT(better_or_equal, lanes[lane], lanes[lane + half]); \
         for (; i + LANES <= n; i += LANES) { \
             PREFETCH_LANES(xs + i, AHEAD) \
             for (int lane = 0; lane < LANES; lane++) \
