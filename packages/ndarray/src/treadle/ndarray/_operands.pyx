@@ -14,7 +14,7 @@ from treadle.ndarray._types cimport (
     is_floating, is_inexact, td_view,
 )
 
-from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
+from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError, RangeError
 
 
 cdef bint is_array(object value):
@@ -74,7 +74,7 @@ cdef int store(object value, int dtype, char *data) except -1:
                 raise DTypeError(f"cannot store {value!r} as {kind.name}")
             value = int(value)
         if not kind.lowest <= value <= kind.largest:
-            raise OverflowError(f"{value} is out of range for {kind.name}")
+            raise RangeError(f"{value} is out of range for {kind.name}")
         if dtype == TD_u64:
             unsigned = value
             (<uint64_t *>data)[0] = unsigned

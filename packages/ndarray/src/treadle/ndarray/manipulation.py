@@ -256,6 +256,8 @@ def array_split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) 
         return _parts(x, sections, along)
     if sections < 1:
         raise ShapeError(f"array_split: {sections} parts; at least 1 is needed")
+    if sections >> 32:
+        raise MemoryError(f"array_split: {sections} parts are beyond any memory")
     length, longer = divmod(x.shape[along], sections)
     return _parts(x, [length * part + min(part, longer) for part in range(1, sections)], along)
 
