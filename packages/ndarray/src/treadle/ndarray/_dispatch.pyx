@@ -141,12 +141,12 @@ cdef object binary(int op, object left, object right, object given, bint from_op
         elif op in _COMPARISONS and not fits(right, x.view.dtype):
             return _beyond_range(op, x, right, True)
         else:
-            y = operand(right, x)
+            y = operand(binary_names[op], right, x)
     elif is_array(right):
         y = <Strided>right
         if op in _COMPARISONS and not fits(left, y.view.dtype):
             return _beyond_range(op, y, left, False)
-        x = operand(left, y)
+        x = operand(binary_names[op], left, y)
     else:
         x = y = None
     if x is None or y is None:
@@ -347,8 +347,8 @@ def where(condition, x, y, /, *, out=None):
     if not is_array(x) and not is_array(y):
         x = _made("where", x, c.device)
     x, y = _coerced("where", x, y), _coerced("where", y, x)
-    a = <Strided>x if is_array(x) else operand(x, <Strided>y)
-    b = <Strided>y if is_array(y) else operand(y, a)
+    a = <Strided>x if is_array(x) else operand("where", x, <Strided>y)
+    b = <Strided>y if is_array(y) else operand("where", y, a)
     must_share_device(a, b, "where")
     must_share_device(c, a, "where")
     dtype = promote(a.view.dtype, b.view.dtype)
@@ -374,8 +374,8 @@ def clip(x, /, min=None, max=None, *, out=None):
         return binary(binary_names.index("maximum"), a, min, out, False)
     if min is None:
         return binary(binary_names.index("minimum"), a, max, out, False)
-    low = <Strided>min if is_array(min) else operand(min, a)
-    high = <Strided>max if is_array(max) else operand(max, a)
+    low = <Strided>min if is_array(min) else operand("clip", min, a)
+    high = <Strided>max if is_array(max) else operand("clip", max, a)
     if low is None or high is None:
         return clip(a, _made("clip", min, a.device), _made("clip", max, a.device), out=out)
     must_share_device(a, low, "clip")

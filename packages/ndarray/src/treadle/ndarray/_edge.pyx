@@ -19,8 +19,8 @@ cdef extern from "kernels/edge.h":
 
 @cython.final
 cdef class Guarded:
-    """A function whose failures :func:`treadle.ndarray.arguments.explained` explains: it raises the error that the user
-    is to see, or gives the result after all."""
+    """A function whose failures :func:`treadle.ndarray.arguments.explained` explains: it gives the error that the user
+    is to see, or the result after all."""
 
     cdef vectorcallfunc call
     cdef PyObject *function  # which __wrapped__ keeps
@@ -66,12 +66,16 @@ cdef PyObject *_failed(Guarded guarded, PyObject *const *arguments, Py_ssize_t c
 cdef object _explained(Guarded guarded, PyObject *const *arguments, Py_ssize_t count, PyObject *names, object failure):
     cdef Py_ssize_t each
     from treadle.ndarray.arguments import explained
+    cdef bint raised
     positional = tuple([<object>arguments[each] for each in range(count)])
     keywords = {}
     if names != NULL:
         for each, name in enumerate(<tuple>names):
             keywords[name] = <object>arguments[count + each]
-    return explained(guarded.__wrapped__, positional, keywords, failure)
+    raised, result = explained(guarded.__wrapped__, positional, keywords, failure)
+    if raised:
+        raise result
+    return result
 
 
 cdef Py_ssize_t _offset():

@@ -97,16 +97,22 @@ cdef Strided scalar_array(object value, int dtype, Device device):
     return out
 
 
-cdef Strided operand(object value, Strided like):
+cdef Strided operand(str op, object value, Strided like):
     """A scalar beside an array, as a 0-d array of the dtype they meet in; None if value is no scalar."""
     cdef object scalar = _python_scalar(value)
     if scalar is None:
         return None
-    return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
+    try:
+        return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
+    except RangeError as error:
+        raise RangeError(f"{op}: {error}") from None
 
 
 cdef object no_array(str op, object other):
-    return DTypeError(f"{op}: {type(other).__name__} is no array; convert it with asarray")
+    cdef object kind = type(other)
+    cdef str named = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    cdef str way = "take its filled(value), and " if hasattr(other, "filled") else ""
+    return DTypeError(f"{op}: {named} is no array of treadle's; {way}convert it with treadle.ndarray.asarray")
 
 
 cdef object foreign(str op, object other):

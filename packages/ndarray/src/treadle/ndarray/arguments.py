@@ -2,8 +2,8 @@
 
 Public functions are wrapped (``_edge.pyx``). A valid call passes untouched. One that raised is looked at here:
 
-- what stands for an array and is none (a list, a NumPy array, a tensor) is converted by ``asarray``, an integer of
-  NumPy's becomes an int, and the function is called again;
+- what stands for an array and is none (a list, a NumPy array, a tensor) is converted by ``asarray``, a 0-d array or
+  NumPy's scalar that stands for a number becomes one, and the function is called again;
 - an argument of another kind than its annotation says raises :class:`ArgumentError` with its name, value and way out;
 - treadle's own errors go on, with the name of the function that was called in front;
 - ValueError and OverflowError of Python and NumPy become treadle's.
@@ -48,27 +48,35 @@ _WORDS: dict[Any, str] = {
 }
 
 
-def explained(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
-    """The result of the call with converted operands; else raises what the user is to see."""
+def explained(
+    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
+) -> tuple[bool, Any]:
+    """(False, the result of the call with converted operands), or (True, the error that the user is to see).
+
+    It raises nothing, so that no frame in an error's traceback holds that error: the cycle would keep the arguments.
+    """
     try:
         bound = inspect.signature(function).bind(*arguments, **keywords)
     except TypeError:
-        raise error from None
-    hints = _hints(function)
-    op = function.__name__
+        return True, error
+    hints, op = _hints(function), function.__name__
     try:
         if not isinstance(error, TreadleError) and op not in IN_PLACE and _convert(bound, hints):
-            return function(*bound.args, **bound.kwargs)
+            return False, function(*bound.args, **bound.kwargs)
     except Exception as again:
-        error = again
+        error = again.with_traceback(again.__traceback__ and again.__traceback__.tb_next)
     if isinstance(error, TreadleError):
-        raise _prefixed(error, op) from None
-    _check(bound, hints, op)
-    if isinstance(error, OverflowError):
-        raise RangeError(_named(error, op)) from error
-    if isinstance(error, ValueError):
-        raise ArgumentError(_named(error, op)) from error
-    raise error
+        error.args = (_named(error, op), *error.args[1:])
+        return True, error
+    wrong = _misfit(bound, hints, op)
+    if wrong is not None:
+        return True, wrong
+    kind = RangeError if isinstance(error, OverflowError) else ArgumentError if isinstance(error, ValueError) else None
+    if kind is None:
+        return True, error
+    typed = kind(_named(error, op))
+    typed.__cause__ = error
+    return True, typed
 
 
 @lru_cache(maxsize=512)
@@ -80,11 +88,6 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _named(error: Exception, op: str) -> str:
     text = str(error)
     return text if text.startswith(op) else f"{op}: {text}"
-
-
-def _prefixed(error: TreadleError, op: str) -> TreadleError:
-    error.args = (_named(error, op), *error.args[1:])
-    return error
 
 
 def _each(bound: inspect.BoundArguments, hints: dict[str, Any]) -> Iterable[tuple[str, Any, Any]]:
@@ -105,40 +108,51 @@ def _convert(bound: inspect.BoundArguments, hints: dict[str, Any]) -> bool:
     device = arrays[0].device if arrays else None
     changed = False
     for name, value in bound.arguments.items():
-        hint, several = hints.get(name, Any), isinstance(value, list | tuple)
-        if _is_sequence_of_arrays(hint, bound.signature.parameters[name].kind) and several:
-            made = [each if isinstance(each, NDArray) else asarray(each, device=device) for each in value]
-            changed = changed or any(new is not old for new, old in zip(made, value, strict=True))
-            bound.arguments[name] = type(value)(made) if type(value) in (list, tuple) else made
-        elif _wants_array(hint) and not _fits(value, hint):
-            bound.arguments[name] = asarray(value, device=device)
-            changed = True
-        elif not _wants_array(hint) and type(value) is not int and _is_number_of_numpy(value) and _is_index(value):
-            bound.arguments[name] = operator.index(value)
-            changed = True
+        hint, kind = hints.get(name, Any), bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            parts = tuple(value.values())
+            arrays_of = _all_converted(parts, hint, device)
+            made: Any = value if arrays_of is parts else dict(zip(value, arrays_of, strict=True))
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            made = _all_converted(value, hint, device)
+        else:
+            made = _converted(value, hint, device)
+        changed = changed or made is not value
+        bound.arguments[name] = made
     return changed
 
 
-def _is_number_of_numpy(value: Any) -> bool:
-    return getattr(value, "shape", None) == () and hasattr(value, "item")
+def _converted(value: Any, hint: Any, device: Device | None) -> Any:
+    """The array, number or list of arrays that a value stands for where the annotation asks for one; else the value."""
+    if typing.get_origin(hint) is Sequence and typing.get_args(hint) == (NDArray,) and isinstance(value, list | tuple):
+        return _all_converted(value, NDArray, device)
+    if _wants_array(hint):
+        return value if _fits(value, hint) else asarray(value, device=device)
+    return value.item() if _is_number_of_array(value) and hint is not Any else value
+
+
+def _all_converted(values: Any, hint: Any, device: Device | None) -> Any:
+    """Values of one annotation converted, in a list or tuple; the same object where none had to be."""
+    made = [_converted(each, hint, device) for each in values]
+    return values if all(new is old for new, old in zip(made, values, strict=True)) else type(values)(made)
 
 
 def _wants_array(hint: Any) -> bool:
     return hint is NDArray or NDArray in typing.get_args(hint)
 
 
-def _is_sequence_of_arrays(hint: Any, kind: Any) -> bool:
-    if kind is inspect.Parameter.VAR_POSITIONAL:
-        return hint is NDArray
-    return typing.get_origin(hint) is Sequence and typing.get_args(hint) == (NDArray,)
+def _is_number_of_array(value: Any) -> bool:
+    return getattr(value, "shape", None) == () and hasattr(value, "item")
 
 
-def _check(bound: inspect.BoundArguments, hints: dict[str, Any], op: str) -> None:
+def _misfit(bound: inspect.BoundArguments, hints: dict[str, Any], op: str) -> ArgumentError | None:
+    """The error about the first argument that is not of the kind its annotation means."""
     for name, value, hint in _each(bound, hints):
         if not _fits(value, hint):
             shown = repr(value)
             shown = shown if len(shown) <= 60 else shown[:57] + "..."
-            raise ArgumentError(f"{op}: {name} is {shown} ({type(value).__name__}); pass {_described(hint)}") from None
+            return ArgumentError(f"{op}: {name} is {shown} ({type(value).__name__}); pass {_described(hint)}")
+    return None
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -158,7 +172,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint in (int, SupportsIndex):
         return _is_index(value)
     if hint in (float, complex):
-        value = value.item() if _is_number_of_numpy(value) else value
+        value = value.item() if _is_number_of_array(value) else value
         return isinstance(value, (int, float) if hint is float else (int, float, complex))
     if hint in (Any, bool) or not isinstance(hint, type):
         return True

@@ -14,7 +14,7 @@ from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import dtype_named
 from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empty
 from treadle.ndarray.devices import default_device
-from treadle.ndarray.errors import DTypeError
+from treadle.ndarray.errors import DTypeError, ShapeError
 
 __all__ = ["Stream", "floating"]
 
@@ -171,6 +171,8 @@ class Stream:
         [0, 1, 2]
         """
         if isinstance(x, NDArray):
+            if x.ndim == 0:
+                raise ShapeError(f"permutation: x is a 0-d array of {x.dtype.name}; give an int, or an array with rows")
             return x[self.permutation(x.shape[0], device=x.device)]
         count = operator.index(x)
         return asarray(_families.permutation(self.bits((count,), device="cpu")), device=device or default_device())
