@@ -1,17 +1,24 @@
 """The public edge of functions: calls pass straight through, and one that failed is explained.
 
-Explaining is Python's, in ``arguments.py``, which is imported by the first failure: valid calls pay for no check.
+Explaining is Python's, in ``arguments.py``, which is imported by the first failure: valid calls pay for no check. What
+happens here leaves no line in the traceback that users see.
 """
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 cdef extern from "Python.h":
-    object PyMethod_New(object function, object instance)
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+    object PyMethod_New(object function, object instance)
     PyObject *PyObject_Vectorcall(PyObject *function, PyObject *const *arguments, size_t count, PyObject *names)
     Py_ssize_t PyVectorcall_NARGS(size_t count)
+    bint PyErr_ExceptionMatches(object kind)
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **trace)
+    void PyErr_NormalizeException(PyObject **kind, PyObject **value, PyObject **trace)
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *trace)
+    int PyException_SetTraceback(PyObject *value, PyObject *trace)
+    PyObject *PyException_GetTraceback(PyObject *value)
 
 cdef extern from "kernels/edge.h":
     void td_call_by_vector(PyObject *type, Py_ssize_t offset)
@@ -27,7 +34,7 @@ cdef class Guarded:
     cdef dict __dict__
 
     def __init__(self, function, str module):
-        self.call = <vectorcallfunc>_call
+        self.call = _call
         self.function = <PyObject *>function
         self.__name__, self.__qualname__, self.__doc__ = function.__name__, function.__qualname__, function.__doc__
         self.__module__ = module
@@ -43,39 +50,49 @@ cdef class Guarded:
         return self.__qualname__
 
 
-cdef PyObject *_call(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names) except NULL:
+cdef PyObject *_call(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names) noexcept:
     cdef PyObject *result = PyObject_Vectorcall((<Guarded>self).function, arguments, count, names)
-    return result if result != NULL else _failed(<Guarded>self, arguments, PyVectorcall_NARGS(count), names)
-
-
-cdef int _raise() except -1:
-    """Make the error that C code has set one of Cython's."""
-    return -1
-
-
-cdef PyObject *_failed(Guarded guarded, PyObject *const *arguments, Py_ssize_t count, PyObject *names) except NULL:
-    try:
-        _raise()
-    except Exception as error:
-        failure = error
-    result = _explained(guarded, arguments, count, names, failure)
-    Py_INCREF(result)
-    return <PyObject *>result
-
-
-cdef object _explained(Guarded guarded, PyObject *const *arguments, Py_ssize_t count, PyObject *names, object failure):
-    cdef Py_ssize_t each
-    from treadle.ndarray.arguments import explained
-    cdef bint raised
-    positional = tuple([<object>arguments[each] for each in range(count)])
-    keywords = {}
-    if names != NULL:
-        for each, name in enumerate(<tuple>names):
-            keywords[name] = <object>arguments[count + each]
-    raised, result = explained(guarded.__wrapped__, positional, keywords, failure)
-    if raised:
-        raise result
+    if result == NULL and PyErr_ExceptionMatches(Exception):
+        return _failed(<Guarded>self, arguments, PyVectorcall_NARGS(count), names)
     return result
+
+
+cdef PyObject *_failed(Guarded guarded, PyObject *const *arguments, Py_ssize_t count, PyObject *names) noexcept:
+    cdef PyObject *kind
+    cdef PyObject *value
+    cdef PyObject *trace
+    cdef tuple outcome
+    PyErr_Fetch(&kind, &value, &trace)
+    PyErr_NormalizeException(&kind, &value, &trace)
+    if trace != NULL:
+        PyException_SetTraceback(value, trace)
+    outcome = _outcome(guarded, arguments, count, names, <object>value)
+    Py_XDECREF(kind)
+    Py_XDECREF(value)
+    Py_XDECREF(trace)
+    result = outcome[1]
+    Py_INCREF(result)
+    if not outcome[0]:
+        return <PyObject *>result
+    sort = type(result)
+    Py_INCREF(sort)
+    PyErr_Restore(<PyObject *>sort, <PyObject *>result, PyException_GetTraceback(<PyObject *>result))
+    return NULL
+
+
+cdef tuple _outcome(Guarded guarded, PyObject *const *arguments, Py_ssize_t count, PyObject *names, object failure):
+    """(whether it is an error, the result or the error)."""
+    cdef Py_ssize_t each
+    keywords = {}
+    try:
+        from treadle.ndarray.arguments import explained
+        positional = tuple([<object>arguments[each] for each in range(count)])
+        if names != NULL:
+            for each, name in enumerate(<tuple>names):
+                keywords[name] = <object>arguments[count + each]
+        return explained(guarded.__wrapped__, positional, keywords, failure)
+    except BaseException as error:
+        return True, error
 
 
 cdef Py_ssize_t _offset():

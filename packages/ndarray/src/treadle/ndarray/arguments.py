@@ -134,7 +134,9 @@ def _converted(value: Any, hint: Any, device: Device | None) -> Any:
 def _all_converted(values: Any, hint: Any, device: Device | None) -> Any:
     """Values of one annotation converted, in a list or tuple; the same object where none had to be."""
     made = [_converted(each, hint, device) for each in values]
-    return values if all(new is old for new, old in zip(made, values, strict=True)) else type(values)(made)
+    if all(new is old for new, old in zip(made, values, strict=True)):
+        return values
+    return tuple(made) if isinstance(values, tuple) else made
 
 
 def _wants_array(hint: Any) -> bool:
