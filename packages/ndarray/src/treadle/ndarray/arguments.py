@@ -61,7 +61,7 @@ def explained(
         return True, error
     hints, op = _hints(function), function.__name__
     try:
-        if not isinstance(error, TreadleError) and op not in IN_PLACE and _convert(bound, hints):
+        if op not in IN_PLACE and _convert(bound, hints):
             return False, function(*bound.args, **bound.kwargs)
     except Exception as again:
         error = again.with_traceback(again.__traceback__ and again.__traceback__.tb_next)

@@ -350,7 +350,11 @@ class Distributions(Stream):
         if mirrored:
             first, last = -last, -first
         z = _tail(self._own_stream(), first, last, out.size, out.device)
-        drawn = (mean + std * (-z if mirrored else z)).astype(out.dtype, copy=False)
+        if first > 0.0:  # from the end that is nearer to the mean: far out, mean + std * z would lose the digits
+            drawn = high - std * (z - first) if mirrored else low + std * (z - first)
+        else:
+            drawn = mean + std * z
+        drawn = drawn.astype(out.dtype, copy=False)
         return _within(drawn, low, high).reshape(out.shape)
 
     def poisson(self, rate: float, shape: Shape = (), *, device: DeviceLike | None = None) -> NDArray:
