@@ -144,7 +144,7 @@ def _wants_array(hint: Any) -> bool:
 
 
 def _is_number_of_array(value: Any) -> bool:
-    return getattr(value, "shape", None) == () and hasattr(value, "item")
+    return getattr(value, "shape", None) == () and hasattr(value, "item") and not hasattr(value, "filled")
 
 
 def _misfit(bound: inspect.BoundArguments, hints: dict[str, Any], op: str) -> ArgumentError | None:
