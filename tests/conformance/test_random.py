@@ -101,7 +101,7 @@ def test_uniform_halves_are_the_upper_bits(dtype: str, digits: int) -> None:
     drawn = nd.random.Generator(0).uniform(shape=(4,), dtype=dtype)
     assert drawn.tolist() == [(word >> 32 - digits) / 2**digits for word in words]
     many = nd.random.Generator(1).uniform(shape=(100_000,), dtype=dtype)
-    assert 0.0 <= many.min().item() and many.max().item() == 1.0 - 2.0**-digits
+    assert many.min().item() >= 0.0 and many.max().item() == 1.0 - 2.0**-digits
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -132,13 +132,12 @@ def test_complex_normals_are_circular(dtype: str) -> None:
 
 def test_what_is_not_drawn() -> None:
     generator = nd.random.Generator(0)
-    for call in (
-        lambda: generator.gamma(1.0, dtype="complex64"),
-        lambda: generator.uniform(dtype="int32"),
-        lambda: generator.normal(1j),
-    ):
-        with pytest.raises(nd.DTypeError, match=r"^(gamma|uniform|normal): "):
-            call()
+    with pytest.raises(nd.DTypeError, match=r"^gamma: "):
+        generator.gamma(1.0, dtype="complex64")
+    with pytest.raises(nd.DTypeError, match=r"^uniform: "):
+        generator.uniform(dtype="int32")
+    with pytest.raises(nd.DTypeError, match=r"^normal: "):
+        generator.normal(1j)
 
 
 @each_device

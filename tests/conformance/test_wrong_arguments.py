@@ -103,13 +103,22 @@ def test_one_argument_is_wrong(name: str, tmp_path: Path, monkeypatch: pytest.Mo
                 function(*given, **keywords)
             except nd.TreadleError as error:
                 assert str(error).startswith(op), (place, kind, error)
-            except (MemoryError, *ALSO.get(name, ())):
-                pass
             except Exception as error:
+                if isinstance(error, (MemoryError, *ALSO.get(name, ()))):
+                    continue
                 raise AssertionError(f"{name}: argument {place} is {kind}: {error!r}") from error
 
 
-NO_STAND_IN = arguments.IN_PLACE | {"from_dlpack", "matmul", "empty_like", "result_type", "can_cast", "finfo", "asarray"}
+NO_STAND_IN = {
+    "asarray",
+    "can_cast",
+    "empty_like",
+    "finfo",
+    "from_dlpack",
+    "matmul",
+    "result_type",
+    *arguments.IN_PLACE,
+}
 """Where a list is no array: one is written to, or a dtype is asked for, or nothing is computed."""
 
 
@@ -178,7 +187,7 @@ def test_the_edge_of_a_function() -> None:
     assert list(inspect.signature(nd.flip).parameters) == ["x", "axis"]
     assert nd.flip.__name__ == "flip" and "views" not in repr(nd.flip)
     with pytest.raises(TypeError, match="unexpected keyword argument 'dim'"):
-        nd.flip(nd.ones(3), dim=0)  # type: ignore[call-arg]
+        nd.flip(nd.ones(3), dim=0)
     with pytest.raises(KeyError, match="mine"):
         _guarded_failure(KeyError("mine"))
     with pytest.raises(KeyboardInterrupt):

@@ -21,7 +21,8 @@ from treadle.ndarray._operands cimport (
 from treadle.ndarray._shapes cimport view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, TD_i8, TD_i64, TD_u64, Device, DType, dtype_from_id, is_complex, is_inexact, part_dtype, promote, td_view,
+    TD_bool, TD_f32, TD_i8, TD_i64, TD_u64, Device, DType, dtype_from_id, is_complex,
+    is_inexact, part_dtype, promote, td_view,
 )
 
 from treadle.ndarray._elementwise import BINARY_NAMES, TERNARY_NAMES, UNARY_NAMES

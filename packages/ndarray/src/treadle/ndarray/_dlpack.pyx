@@ -79,15 +79,20 @@ cdef dict _BY_CODE = {(_code(each), 8 * each.itemsize): each for each in all_dty
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
+cdef bint _is_lent(Strided x) noexcept:
+    """Whether an export lets others write into memory that the processor can read."""
+    return x.writable and x.device.type != "cuda"
+
+
 cdef void _hold(Strided x):
     Py_INCREF(x)
-    if x.is_lendable():
+    if _is_lent(x):
         x.buffer.lent()
 
 
 cdef void _release(void *context) noexcept with gil:
     cdef Strided x = <Strided>context
-    if x.is_lendable():
+    if _is_lent(x):
         x.buffer.returned()
     Py_DECREF(x)
 

@@ -15,7 +15,6 @@ cdef class Strided:
     cdef readonly Device device
     cdef readonly Buffer buffer
 
-    cdef bint is_lendable(self) noexcept
     cdef Strided alias(self)
     cdef Strided reshaped(self, const td_view *shape)
     cdef Strided first_sliced(self, slice each)

@@ -151,10 +151,6 @@ cdef class Strided:
         between two readings counts once. It only grows, so equal readings mean that nothing was written."""
         return self.buffer.settled_version()
 
-    cdef bint is_lendable(self) noexcept:
-        """Whether a view of it lets others write into memory that the processor can read."""
-        return self.writable and self.device.type != "cuda"
-
     cdef Strided alias(self):
         """A new array object for the same memory; the caller changes its view before anyone sees it."""
         cdef Strided out = blank()

@@ -350,10 +350,9 @@ class Distributions(Stream):
         if mirrored:
             first, last = -last, -first
         z = _tail(self._own_stream(), first, last, out.size, out.device)
-        if first > 0.0:  # from the end that is nearer to the mean: far out, mean + std * z would lose the digits
+        drawn = mean + std * z
+        if first > 0.0:  # from the end that is nearer to the mean: far out, the sum above loses the digits
             drawn = high - std * (z - first) if mirrored else low + std * (z - first)
-        else:
-            drawn = mean + std * z
         drawn = drawn.astype(out.dtype, copy=False)
         return _within(drawn, low, high).reshape(out.shape)
 

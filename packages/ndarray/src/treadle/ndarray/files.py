@@ -58,7 +58,7 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def _path(file: Any) -> str:
-    """A path as a string; DTypeError for anything else, be it the number of an open file, which would then be closed."""
+    """A path as a string; DTypeError for anything else, also for the number of an open file, which would be closed."""
     try:
         return os.fsdecode(file)
     except TypeError:

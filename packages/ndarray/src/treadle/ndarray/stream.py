@@ -115,7 +115,7 @@ class Stream:
         return out
 
     def _short_uniform(self, low: float, high: float, out: NDArray) -> NDArray:
-        """float16 or bfloat16: the upper bits of 32, as many as the dtype has digits; scaled in float32, rounded once."""
+        """Halves: the upper bits of 32, as many as the dtype has digits; scaled in float32, rounded once."""
         digits = 11 if out.dtype.name == "float16" else 8
         words = self.bits(out.shape, dtype="uint32", device=out.device)
         unit = (words >> (32 - digits)).astype("float32") * 2.0**-digits
