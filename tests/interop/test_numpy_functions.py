@@ -103,7 +103,7 @@ def test_writing_functions() -> None:
     for write in writes:
         before = a.version
         result = write()
-        assert a.version == before + 1
+        assert a.version > before
     assert result is a and a.tolist() == [[4.0] * 3] * 2
     before = a.version
     np.sum(a), np.sort(a), np.concatenate([a, a])
