@@ -80,7 +80,7 @@ def test_plain_results(text: str) -> None:
     ],
 )
 def test_arrays_of_numpy_beside_arrays(text: str) -> None:
-    with pytest.raises(nd.DTypeError, match="numpy.ndarray is no array of treadle's; convert it with"):
+    with pytest.raises(nd.DTypeError, match=r"numpy\.ndarray is no array of treadle's; convert it with"):
         eval(text, {"a": nd.asarray(VALUES), "n": VALUES})
 
 
