@@ -2,7 +2,10 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+
+cdef extern from "kernels/checksum.h" nogil:
+    uint64_t td_checksum(const char *data, int64_t nbytes)
 
 cdef extern from "kernels/allocator.h" nogil:
     ctypedef struct td_memory_statistics:
@@ -28,7 +31,44 @@ cdef class Buffer:
 
     ``owner`` is None for memory of the cpu allocator, else the object that keeps the memory alive: a backend's
     allocation, or a foreign exporter. ``version`` counts the in-place writes through any view.
+
+    Writes through a writable view that another library holds (a NumPy array, a memoryview, a DLPack tensor) report
+    nothing. They are found by a checksum: taken when a buffer is lent whose version has been asked for, or when the
+    version of a lent one is; compared whenever the version is asked for, and when the view is given back. A buffer that
+    is not lent, or whose version nobody asks for, pays nothing.
     """
+
+    cdef int64_t settled_version(self) noexcept:
+        """The version, raised if a borrower has written since it was last asked for."""
+        if self.exports:
+            if self.watched:
+                self.settle()
+            else:
+                self.checksum = td_checksum(self.data, self.nbytes)
+        self.watched = True
+        return self.version
+
+    cdef void lent(self) noexcept:
+        """A writable view goes out."""
+        if self.borrowed:
+            return
+        if self.watched and not self.exports:
+            self.checksum = td_checksum(self.data, self.nbytes)
+        self.exports += 1
+
+    cdef void returned(self) noexcept:
+        """A writable view is no more."""
+        if self.borrowed:
+            return
+        if self.watched:
+            self.settle()
+        self.exports -= 1
+
+    cdef void settle(self) noexcept:
+        cdef uint64_t now = td_checksum(self.data, self.nbytes)
+        if now != self.checksum:
+            self.checksum = now
+            self.version += 1
 
     def __dealloc__(self):
         if self.owner is None and self.data != NULL:

@@ -144,7 +144,7 @@ cdef void _fold_row(const Fold *fold, char *x, char *out) noexcept nogil:
     if fold.some:
         _fold_range(fold, x, 0, fold.inner_size, NULL, <char *>total)
     if fold.squares != NULL:
-        center = total[0] / fold.inner_size
+        center = total[0] / max(<int64_t>1, fold.inner_size)
         fold.kernel.start(1, <char *>total)
         _fold_range(fold, x, 0, fold.inner_size, &center, <char *>total)
     fold.kernel.finish(1, <const char *>total, fold.divisor, out, 0)

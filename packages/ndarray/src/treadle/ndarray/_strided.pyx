@@ -160,8 +160,9 @@ cdef class Strided:
 
     @property
     def version(self):
-        """How often the buffer was written in place, through whatever view."""
-        return self.buffer.version
+        """How often the buffer was written in place, through whatever view; what others that hold its memory wrote
+        between two readings counts once. It only grows, so equal readings mean that nothing was written."""
+        return self.buffer.settled_version()
 
     cdef Strided alias(self):
         """A new array object for the same memory; the caller changes its view before anyone sees it."""
