@@ -17,7 +17,10 @@ X, Y, Z = 1, 2, 4  # bits of what is saved: left operand, right operand, result
 
 
 def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
-    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype."""
+    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype.
+
+    Of a complex gradient a real operand gets the real part.
+    """
     given = grad.shape
     if given != shape:
         added = len(given) - len(shape)
@@ -27,7 +30,11 @@ def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
             grad = xp.reshape(grad, shape)
         else:
             grad = xp.sum(grad, axis=tuple(range(added)))
-    return grad if grad.dtype is dtype else xp.astype(grad, dtype)
+    if grad.dtype is dtype:
+        return grad
+    if grad.dtype.kind == "c" and dtype.kind != "c":  # a real operand has no imaginary part to move
+        grad = xp.real(grad)
+    return xp.astype(grad, dtype)
 
 
 class UnaryOp(Op):
@@ -38,6 +45,7 @@ class UnaryOp(Op):
     """
 
     name = ""
+    holomorphic = True
     saves = "x"
     configuration = ()
 
@@ -75,6 +83,7 @@ class BinaryOp(Op):
     """
 
     name = ""
+    holomorphic = True
     left_needs = ""
     right_needs = ""
     configuration = ("left", "right")
@@ -82,6 +91,8 @@ class BinaryOp(Op):
     def __init__(self, *, left: bool | int | float | None = None, right: bool | int | float | None = None) -> None:
         if left is not None and right is not None:
             raise DTypeError(f"{type(self).__name__}: one operand must be a tensor, not both scalars")
+        if isinstance(left, complex) or isinstance(right, complex):
+            raise DTypeError(f"{type(self).__name__}: a complex scalar is no configuration; call the op with it")
         self.left = left
         self.right = right
         self._left_saving = _bits(self.left_needs)
@@ -117,6 +128,10 @@ class BinaryOp(Op):
         other = inputs[1 - index]
         if scalar is None or not isinstance(other, Tensor):
             raise refuse(self, index, inputs[index])
+        if type(scalar) is complex:  # an operand like any other, of the precision of the other one
+            dtype = _nd.result_type(other.dtype, scalar)
+            wide = Tensor(_nd.asarray(scalar, dtype=dtype, device=other.device))
+            return apply(self, (other, wide) if index else (wide, other))
         return apply(_with_scalar(self, scalar, index), (other,))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import treadle.ndarray as _nd
 from treadle.autograd._node import STATE, GraphView
+from treadle.autograd._op import mirrored
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TensorTuple, TupleGradient
 from treadle.autograd.errors import GradientError, OpContractError
@@ -129,6 +130,11 @@ class Run:
 
     def _seed(self, root: Tensor, gradient: Any, slot: int) -> None:
         """Put the gradient that backward starts with at a root."""
+        if gradient is None and root.dtype.kind == "c":
+            raise GradientError(
+                f"backward: the tensor is complex ({root.dtype}), which has no gradient by default; give one, or take "
+                "real(), imag() or abs() first"
+            )
         if gradient is None:
             gradient = constant(_nd.ones_like(root.data))
         elif not isinstance(gradient, Tensor):
@@ -219,10 +225,11 @@ class Run:
         """Run the rule of a node and add its results to the gradients of the operands."""
         op: Any = node._op
         inputs: Any = node._inputs
-        if self.create_graph:
-            results = op.backward(self.xp, grad, GraphView(node, constant))
+        view = GraphView(node, constant) if self.create_graph else node
+        if node._data.dtype.kind == "c" and op.holomorphic:
+            results = mirrored(op, self.xp, grad, view)
         else:
-            results = op.backward(self.xp, grad, node)
+            results = op.backward(self.xp, grad, view)
         if type(results) is not tuple:
             results = tuple(results) if type(results) is list else (results,)
         if len(results) != len(inputs):

@@ -4,8 +4,8 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._op import as_scalar
-from treadle.ndarray import DType
-from treadle.ndarray.opset import OPS, Accepts, Result
+from treadle.ndarray import DType, DTypeError
+from treadle.ndarray.opset import COMPLEX, OPS, Accepts, Result
 
 __all__ = ["Shape", "promote", "result_of_row"]
 
@@ -14,17 +14,8 @@ Shape = tuple[int, ...]
 
 def promote(*operands: Any) -> DType:
     """The dtype in which dtypes and weak Python scalars meet."""
-    strong = [each for each in operands if isinstance(each, DType)]
-    result = strong[0]
-    for each in strong[1:]:
-        result = nd.result_dtype(result, each)
-    for each in operands:
-        scalar = None if isinstance(each, DType) else as_scalar(each)
-        if isinstance(scalar, float) and result.kind != "f":
-            result = nd.float32
-        elif isinstance(scalar, int) and not isinstance(scalar, bool) and result.kind == "b":
-            result = nd.int64
-    return result
+    given = [each if isinstance(each, DType) else as_scalar(each) for each in operands]
+    return nd.result_type(*[each for each in given if each is not None])
 
 
 def result_of_row(name: str, dtype: DType) -> DType:
@@ -34,8 +25,19 @@ def result_of_row(name: str, dtype: DType) -> DType:
         return nd.bool
     if row.result is Result.INDEX:
         return nd.int64
-    if row.accepts is Accepts.FLOATING and dtype.kind != "f":
+    _check_accepted(name, dtype, row.accepts)
+    if dtype.kind == "c" and name == "abs":
+        return nd.float32 if dtype is nd.complex64 else nd.float64
+    if row.accepts is Accepts.FLOATING and dtype.kind not in "fc":
         return nd.float32
     if row.result is Result.SUM and dtype.kind in "biu":
         return nd.uint64 if dtype.kind == "u" else nd.int64
     return dtype
+
+
+_REFUSED = {Accepts.NUMERIC: "b", Accepts.INTEGER: "bfc", Accepts.BITWISE: "fc"}
+
+
+def _check_accepted(name: str, dtype: DType, accepts: Accepts) -> None:
+    if dtype.kind in _REFUSED.get(accepts, "") or (dtype.kind == "c" and name not in COMPLEX):
+        raise DTypeError(f"{name} is not defined for {dtype.name}")

@@ -53,6 +53,9 @@ class Op:
     functions of the same names. ``infer(self, shapes, dtypes)`` gives the shape and dtype of the result without
     computing. An op keeps no per-call state, and neither method writes into its arguments.
 
+    ``holomorphic`` says that the op is complex differentiable in all its operands: then ``backward`` is written as for
+    real numbers, g f'(x), and the engine makes the gradient of complex operands of it, g conj(f'(x)).
+
     >>> import treadle.autograd as ag
     >>> class Cube(ag.Op):
     ...     def forward(self, xp, x):
@@ -66,6 +69,8 @@ class Op:
     >>> x.grad.tolist()
     [12.0]
     """
+
+    holomorphic = False
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
@@ -130,14 +135,14 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
         raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(saved).__name__}")
     tensor = Tensor.__new__(Tensor)
     tensor._start(data)
-    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind == "f":
+    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind in "fc":
         tensor._record(op, inputs, saved)
     elif not requires_grad:
         for value in inputs:
             node = value
             if node._breaks is not None:
                 tensor._inherit(node)
-    elif data.dtype.kind != "f":
+    elif data.dtype.kind not in "fc":
         tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
     elif not is_inference_mode_enabled():
         tensor._break("computed under no_grad()", inputs)
@@ -204,7 +209,7 @@ class Tensor(Methods):
     """An array in a computational graph, and the node of the op that made it.
 
     ``data`` is an array or what ``treadle.ndarray.asarray`` takes (whose memory is shared where it can be), or another
-    tensor. ``requires_grad`` (floating dtypes only) makes ops on it record a graph, and ``backward()`` fill ``.grad``.
+    tensor. ``requires_grad`` (floating and complex dtypes only) makes ops on it record a graph, and ``backward()`` fill ``.grad``.
     ``name`` is shown in pictures of the graph.
 
     Python and NumPy scalars are weak beside a tensor: ``x * 2.5`` keeps x's floating dtype.
@@ -252,7 +257,7 @@ class Tensor(Methods):
             raise AttributeError(f"the data of the result of {self._op} is read-only; only a leaf's can be exchanged")
         if type(value) is not _array_type:
             raise DTypeError(f"Tensor.data must be an NDArray, not {type(value).__name__}")
-        if self._requires_grad and value.dtype.kind != "f":
+        if self._requires_grad and value.dtype.kind not in "fc":
             raise DTypeError(f"Tensor.data: this tensor requires grad, which {value.dtype.name} values cannot have")
         self._exchange(value)
 
@@ -281,16 +286,16 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor. Can be set on leaves of a floating dtype."""
+        """Whether gradients flow to this tensor. Can be set on leaves of a floating or complex dtype."""
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if self._op is not None:
             raise GradientError(f"requires_grad of the result of {self._op} cannot be set; use detach()")
-        if value and self.dtype.kind != "f":
+        if value and self.dtype.kind not in "fc":
             name = self.dtype.name
-            raise DTypeError(f"only floating tensors can require grad, not {name}; convert with astype")
+            raise DTypeError(f"only floating and complex tensors can require grad, not {name}; convert with astype")
         self._requires_grad = value
 
     @property
@@ -307,7 +312,7 @@ class Tensor(Methods):
         """Add the gradients of this tensor to ``.grad`` of every leaf it depends on.
 
         ``grad`` is the gradient of this tensor, of its shape and dtype; ones by default, which for more than one
-        element gives the gradient of the sum. The graph is freed on the way unless ``retain_graph``; with
+        element gives the gradient of the sum, and which complex tensors do not have. The graph is freed on the way unless ``retain_graph``; with
         ``create_graph`` the gradients have graphs of their own (and the graph is kept).
 
         Raises GradientError if nothing here requires grad, GraphFreedError if the graph was freed, SavedValueError if

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.autograd import linalg
+from treadle.autograd import fft, linalg
 from treadle.autograd._node import broken
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Tensor, constant
@@ -23,6 +23,7 @@ from treadle.autograd.ops.binary import (
     pow,
     subtract,
 )
+from treadle.autograd.ops.complex_parts import angle, conj, imag, real
 from treadle.autograd.ops.contractions import dot, einsum, outer, tensordot, vecdot
 from treadle.autograd.ops.convolution import (
     avg_pool,
@@ -149,7 +150,6 @@ def _maker(name: str) -> Callable[..., Tensor]:
     return function
 
 
-sign = _without_gradient("sign")
 floor = _without_gradient("floor")
 ceil = _without_gradient("ceil")
 trunc = _without_gradient("trunc")
@@ -182,6 +182,22 @@ all = _without_gradient("all")
 argmax = _without_gradient("argmax")
 argmin = _without_gradient("argmin")
 
+_sign = _without_gradient("sign")
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1 by the sign of x, a constant; of complex x, x / |x| (0 at 0), through which gradients flow.
+
+    >>> import treadle.autograd as ag
+    >>> ag.sign(ag.Tensor([3.0, 0.0, -2.0])).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    if not isinstance(x, Tensor) or x.dtype.kind != "c":
+        return _sign(x)
+    size = abs(x)
+    return x / where(size == 0.0, 1.0, size)
+
+
 arange = _maker("arange")
 empty = _maker("empty")
 empty_like = _maker("empty_like")
@@ -201,6 +217,7 @@ __all__ = [
     "acosh",
     "add",
     "all",
+    "angle",
     "any",
     "arange",
     "argmax",
@@ -224,6 +241,7 @@ __all__ = [
     "ceil",
     "clip",
     "concat",
+    "conj",
     "conv",
     "conv_input_gradient",
     "conv_transpose",
@@ -248,6 +266,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "flip",
     "floor",
     "floor_divide",
@@ -259,6 +278,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
+    "imag",
     "isfinite",
     "isinf",
     "isnan",
@@ -303,6 +323,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "real",
     "reciprocal",
     "relu",
     "remainder",

@@ -3,6 +3,7 @@
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops import decompositions as _d
+from treadle.autograd.ops.complex_parts import conj
 from treadle.autograd.ops.linalg import matmul
 from treadle.autograd.ops.manipulation import matrix_transpose
 from treadle.autograd.ops.reductions import norm
@@ -48,14 +49,14 @@ def det(x: Tensor, /) -> Tensor:
 
 
 def slogdet(x: Tensor, /) -> _d.SlogdetResult:
-    """(sign, logabsdet) of the determinants of matrices (..., n, n); the sign has no gradient.
+    """(sign, logabsdet) of the determinants of matrices (..., n, n); a real sign has no gradient.
 
     >>> import treadle.autograd as ag
     >>> ag.linalg.slogdet(ag.Tensor([[1.0, 0.0], [0.0, -1.0]])).sign.item()
     -1.0
     """
     sign, logabsdet = _d.SlogDet()(x)
-    return SlogdetResult(sign.detach(), logabsdet)
+    return SlogdetResult(sign if x.dtype.kind == "c" else sign.detach(), logabsdet)
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
@@ -66,7 +67,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [0.0, 3.0]]
     """
     lower = _d.Cholesky()(x)
-    return matrix_transpose(lower) if upper else lower
+    return _adjoint(lower) if upper else lower
 
 
 def eigh(x: Tensor, /) -> _d.EighResult:
@@ -137,7 +138,12 @@ def pinv(x: Tensor, /, *, rtol: float | None = None) -> Tensor:
     cut = (max(x.shape[-2:]) * eps if rtol is None else rtol) * nd.max(s.data, axis=-1, keepdims=True)
     kept = constant(s.data > cut)
     inverse = f.where(kept, 1.0 / f.where(kept, s, 1.0), 0.0)
-    return matmul(matrix_transpose(vh) * f.expand_dims(inverse, axis=-2), matrix_transpose(u))
+    return matmul(_adjoint(vh) * f.expand_dims(inverse, axis=-2), _adjoint(u))
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose."""
+    return conj(matrix_transpose(x)) if x.dtype.kind == "c" else matrix_transpose(x)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
@@ -164,7 +170,8 @@ def vector_norm(
     x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | float = 2
 ) -> Tensor:
     """The norm of order ``ord`` over axes: :func:`treadle.autograd.norm` for 2, else (sum |x|^ord)^(1/ord), and max or
-    min of |x| for the infinities. The norm of a zero vector has the gradient 0.
+    min of |x| for the infinities. The norm of a zero vector has the gradient 0, and so has the number of elements that
+    are not 0, the norm of order 0, everywhere.
 
     >>> import treadle.autograd as ag
     >>> ag.linalg.vector_norm(ag.Tensor([3.0, -4.0]), ord=1).item()
@@ -180,7 +187,7 @@ def vector_norm(
     if ord == float("-inf"):
         return f.min(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return f.sum(f.astype(f.not_equal(x, 0.0), x.dtype), axis=axis, keepdims=keepdims)
+        return f.sum(f.where(f.not_equal(x, 0.0), 1.0, size), axis=axis, keepdims=keepdims)
     if ord == 1:
         return f.sum(size, axis=axis, keepdims=keepdims)
     still = f.equal(size, 0.0)

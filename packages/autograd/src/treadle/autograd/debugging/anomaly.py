@@ -22,14 +22,16 @@ def _has_bad(array: Any) -> bool:
         return any(
             _has_bad(each.data if isinstance(each, Tensor) else each) for each in array.items if each is not None
         )
-    return array.dtype.kind == "f" and array.size > 0 and not bool(nd.all(nd.isfinite(array)))
+    return array.dtype.kind in "fc" and array.size > 0 and not bool(nd.all(nd.isfinite(array)))
 
 
 def _range(array: NDArray) -> str:
     """The values in words: their range over the finite ones, and how many are not."""
     text = f"shape {array.shape}, {array.dtype.name}"
-    if array.dtype.kind != "f" or array.size == 0:
+    if array.dtype.kind not in "fc" or array.size == 0:
         return text
+    if array.dtype.kind == "c":
+        array, text = nd.abs(array), text + ", magnitudes"
     finite = nd.isfinite(array)
     count = int(nd.sum(finite))
     if count:

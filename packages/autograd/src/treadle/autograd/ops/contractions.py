@@ -18,6 +18,8 @@ class Einsum(Op):
     its gradient lies on one.
     """
 
+    holomorphic = True
+
     def __init__(self, subscripts: str) -> None:
         self.subscripts = subscripts
 
@@ -143,7 +145,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The dot product along an axis; the other axes broadcast.
+    """The dot product along an axis, of conj(x1) and x2; the other axes broadcast.
 
     >>> import treadle.autograd as ag
     >>> ag.vecdot(ag.Tensor([[1.0, 2.0], [3.0, 4.0]]), ag.Tensor([1.0, 1.0])).tolist()
@@ -155,7 +157,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
         raise ShapeError(f"vecdot: axis {axis}; it counts from the end, since the operands may differ in dimensions")
     if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != x2.shape[axis]:
         raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} along axis {axis}")
-    return f.sum(x1 * x2, axis=axis)
+    return f.sum((f.conj(x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
 
 
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:

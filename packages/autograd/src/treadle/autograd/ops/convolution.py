@@ -28,6 +28,8 @@ __all__ = [
 class Convolution(Op):
     """Base of the three: where the windows lie, and how many groups of channels there are."""
 
+    holomorphic = True
+
     def __init__(self, stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1) -> None:
         self.stride = stride
         self.padding = padding

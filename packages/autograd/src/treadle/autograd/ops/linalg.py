@@ -21,6 +21,8 @@ class MatMul(Op):
     [[11.0]]
     """
 
+    holomorphic = True
+
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False) -> None:
         self.transpose_a = transpose_a
         self.transpose_b = transpose_b
@@ -85,6 +87,8 @@ class MatMul(Op):
 
 class Linear(Op):
     """x @ weight.T + bias as one node: (..., k), (n, k) and (n,) give (..., n). The bias may be left out."""
+
+    holomorphic = True
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, weight = arrays[0], arrays[1]

@@ -229,7 +229,7 @@ class AsType(Op):
         return xp.astype(arrays[0], self.dtype), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        return xp.astype(grad, node.inputs[0].dtype)
+        return fit(xp, grad, grad.shape, node.inputs[0].dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         return shapes[0], self.dtype

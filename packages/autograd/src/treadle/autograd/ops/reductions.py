@@ -81,6 +81,8 @@ class Min(Extremum):
 class Prod(ReduceOp):
     """The product over axis. Its derivative is the product of the others, taken without a division: zeros are safe."""
 
+    holomorphic = True
+
     name, saves = "prod", "x"
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -129,7 +131,7 @@ class Var(ReduceOp):
         return 1.0 / below if below > 0 else float("inf")
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("mean", dtypes[0])
+        return reduced_shape(shapes[0], self.axis, self.keepdims, self), _real(result_of_row("mean", dtypes[0]))
 
 
 class Std(Var):
@@ -150,11 +152,12 @@ class Std(Var):
 
 
 class Norm(ReduceOp):
-    """The Euclidean norm over axis, sqrt(sum(x * x)); its gradient where it is 0 is 0, which is a subgradient."""
+    """The Euclidean norm over axis, sqrt(sum(|x|^2)); its gradient where it is 0 is 0, which is a subgradient."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
-        y = xp.sqrt(xp.sum(xp.square(x), axis=self.axis, keepdims=self.keepdims))
+        squares = xp.square(xp.abs(x) if x.dtype.kind == "c" else x)
+        y = xp.sqrt(xp.sum(squares, axis=self.axis, keepdims=self.keepdims))
         return y, (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -162,7 +165,12 @@ class Norm(ReduceOp):
         return self.spread(xp, _quotient_unless_zero(xp, grad, y), x.shape) * x
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("sqrt", dtypes[0])
+        return reduced_shape(shapes[0], self.axis, self.keepdims, self), _real(result_of_row("sqrt", dtypes[0]))
+
+
+def _real(dtype: DType) -> DType:
+    """The dtype of a magnitude."""
+    return result_of_row("abs", dtype)
 
 
 def _quotient_unless_zero(xp: Any, grad: Any, divisor: Any) -> Any:
@@ -173,6 +181,8 @@ def _quotient_unless_zero(xp: Any, grad: Any, divisor: Any) -> Any:
 
 class Cumsum(Op):
     """The running sum along ``axis``."""
+
+    holomorphic = True
 
     name = "cumsum"
 
