@@ -195,7 +195,7 @@ def sign(x: Tensor, /) -> Tensor:
     if not isinstance(x, Tensor) or x.dtype.kind != "c":
         return _sign(x)
     size = abs(x)
-    return x / where(size == 0.0, 1.0, size)
+    return where(size == 0.0, 0.0, x / where(size == 0.0, 1.0, size))
 
 
 arange = _maker("arange")
