@@ -272,9 +272,7 @@ class Run:
     def _op_hooked(self, node: Tensor, results: tuple[Any, ...], grad: Any) -> tuple[Any, ...]:
         """The gradients of a node's inputs as its op hooks leave them."""
         for hook in list(node._op_hooks.values()):
-            plain = not self.create_graph
-            given = tuple([constant(each) if plain and type(each) is _array_type else each for each in results])
-            changed = hook(node, given, constant(grad) if plain else grad)
+            changed = hook(node, tuple([_shown(each) for each in results]), _shown(grad))
             if changed is None:
                 continue
             changed = changed if type(changed) is tuple else (changed,)
@@ -282,7 +280,7 @@ class Run:
                 raise OpContractError(
                     f"op hook {hook!r} of {node._op}: it gave {len(changed)} gradients for {len(results)} inputs"
                 )
-            results = tuple([each.data if plain and isinstance(each, Tensor) else each for each in changed])
+            results = tuple([_taken(each, not self.create_graph) for each in changed])
         return results
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
@@ -311,9 +309,23 @@ def _fits(gradient: NDArray, operand: Tensor) -> bool:
     return gradient.shape == value.shape and gradient.dtype is value.dtype and gradient.device is value.device
 
 
+def _shown(gradient: Any) -> Any:
+    """A gradient as hooks see it: a tensor, or a tuple of them for an op with several results."""
+    if isinstance(gradient, TupleGradient):
+        return tuple([_shown(each) for each in gradient.items])
+    return constant(gradient) if type(gradient) is _array_type else gradient
+
+
+def _taken(gradient: Any, plain: bool) -> Any:
+    """What a hook gave as the engine computes with it."""
+    if type(gradient) is tuple:
+        return TupleGradient(tuple([_taken(each, plain) for each in gradient]))
+    return gradient.data if plain and isinstance(gradient, Tensor) else gradient
+
+
 def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:
     """A tensor tuple's gradient is one for each of its items, or None; all else that comes here does not fit."""
-    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple):
+    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple) or not operand.takes(gradient):
         raise _misfit(node, index, operand, gradient, kind)
 
 

@@ -4,12 +4,13 @@ They have the names and signatures of the array functions, so a rule written onc
 ones stand beside their ops in ``ops/``; here are those without a gradient, and the makers of constants.
 """
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import fft, linalg
-from treadle.autograd._node import broken
+from treadle.autograd._node import STATE, broken
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops.binary import (
@@ -109,6 +110,8 @@ from treadle.autograd.ops.unary import (
     square,
     tanh,
 )
+from treadle.autograd.vectorizing import Batched, batched_constant
+from treadle.ndarray.opset import OPS, Family
 
 
 def _data(name: str, index: int, value: Any) -> Any:
@@ -121,12 +124,19 @@ def _data(name: str, index: int, value: Any) -> Any:
     return scalar
 
 
+_OVER_AXES = frozenset(row.name for row in OPS.values() if row.family in (Family.REDUCE, Family.ARG_REDUCE))
+
+
 def _without_gradient(name: str) -> Callable[..., Tensor]:
     """The tensor function for an array function that has no gradient: its result is a constant."""
     compute = getattr(nd, name)
     reason = f"{name}() has no gradient"
 
     def function(*operands: Any, **options: Any) -> Tensor:
+        if STATE.lazy_blocks and builtins.any(isinstance(each, Batched) for each in operands):
+            if name in _OVER_AXES:
+                options.setdefault("axis", None)
+            return batched_constant(function, operands, options)  # type: ignore[no-any-return]
         result = constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
         broken(result, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
         return result

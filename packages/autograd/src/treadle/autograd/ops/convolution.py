@@ -11,6 +11,7 @@ from typing import Any
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, fit, promote
 from treadle.autograd.ops.manipulation import reshape
+from treadle.autograd.ops.rearranging import Pad
 from treadle.ndarray import DType, ShapeError
 from treadle.ndarray.geometry import Geometry, Ints, Padding, pairs, per_axis
 
@@ -355,6 +356,9 @@ def conv_transpose(
         )
     )
     shape = (x.shape[0], weight.shape[1] * groups, *lengths)
+    behind = [extra // step for extra, step in zip(more, steps, strict=True)]
+    if any(behind):  # windows that the longer output has room for, and x no places
+        x = Pad([(0, 0), (0, 0), *[(0, each) for each in behind]])(x)
     out = ConvInputGradient(shape, stride, padding, dilation, groups)(x, weight)
     if bias is None:
         return out

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
-from treadle.autograd._node import broken
+from treadle.autograd._node import STATE, broken
 from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd.ops._common import Shape, axes_of, call
 from treadle.autograd.ops.indexing import PutItem, _along_axis
@@ -87,6 +87,11 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     >>> ag.argsort(ag.Tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
+    if STATE.lazy_blocks:
+        from treadle.autograd.vectorizing import Batched, batched_constant  # made of ops
+
+        if isinstance(x, Batched):
+            return batched_constant(argsort, (x,), {"axis": axis, "descending": descending, "stable": stable})  # type: ignore[no-any-return]
     result = constant(nd.argsort(x.data, axis=axis, descending=descending, stable=stable))
     broken(result, "argsort() has no gradient", (x,))
     return result
