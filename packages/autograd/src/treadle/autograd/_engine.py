@@ -281,6 +281,9 @@ class Run:
                     f"op hook {hook!r} of {node._op}: it gave {len(changed)} gradients for {len(results)} inputs"
                 )
             results = tuple([_taken(each, not self.create_graph) for each in changed])
+            for index, operand in enumerate(node._inputs):
+                if isinstance(operand, TensorTuple) and not isinstance(results[index], TupleGradient):
+                    raise _misfit(node, index, operand, results[index], tuple)
         return results
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:

@@ -187,7 +187,8 @@ def vector_norm(
     if ord == float("-inf"):
         return f.min(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return f.sum(f.where(f.not_equal(x, 0.0), 1.0, size), axis=axis, keepdims=keepdims)
+        counted = f.not_equal(x, 0.0)
+        return f.sum(f.where(counted, 1.0, f.abs(f.where(counted, 0.0, x))), axis=axis, keepdims=keepdims)
     if ord == 1:
         return f.sum(size, axis=axis, keepdims=keepdims)
     still = f.equal(size, 0.0)
