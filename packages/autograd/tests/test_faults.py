@@ -168,7 +168,9 @@ def test_determinants_of_singular_matrices_have_two_derivatives(rank: int, kind:
 @pytest.mark.parametrize(
     ("stride", "dilation", "more", "padding"), [(1, 3, 2, 0), (2, 5, 3, 1), (2, 5, 4, 0), (3, 2, 2, 1)]
 )
-def test_transposed_convolutions_with_a_large_output_padding(stride: int, dilation: int, more: int, padding: int) -> None:
+def test_transposed_convolutions_with_a_large_output_padding(
+    stride: int, dilation: int, more: int, padding: int
+) -> None:
     """PyTorch takes an output padding below the stride or below the dilation."""
     torch = pytest.importorskip("torch")
     random = np.random.default_rng(0)
@@ -194,7 +196,7 @@ def test_operators_with_a_scalar_on_the_left() -> None:
     assert (np.float32(7) // x).tolist() == [2.0, -4.0] and (np.int64(20) % i).tolist() == [2, 2]
     assert (5 & i).tolist() == [4, 1] and (8 | i).tolist() == [14, 11] and (1 ^ i).tolist() == [7, 2]
     with pytest.raises(nd.DTypeError, match="wrap it"):
-        [1.0] // x  # type: ignore[operator]  # noqa: B018
+        [1.0] // x  # type: ignore[operator]
 
 
 def test_lengths_of_one_broadcast_in_einsum_and_in_set_item() -> None:

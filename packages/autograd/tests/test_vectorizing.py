@@ -43,7 +43,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], Any]] = {
     "several results": (lambda x: ag.linalg.qr(x).R ** 2, [(5, 3, 3)], 0),
     "other axes": (lambda x, y: x * y, [(3, 5), (5, 3)], (1, 0)),
     "comparisons": (lambda x, y: ag.where((x > y) | ~(x <= 0.0), x, y * 2.0), [(5, 2, 3), (5, 3)], 0),
-    "scalar comparisons": (lambda x: ag.where((0.0 < x) & (x != 0.5), x, -x), [(5, 3)], 0),
+    "scalar comparisons": (lambda x: ag.where((x > 0.0) & (x != 0.5), x, -x), [(5, 3)], 0),
     "without gradient": (lambda x: x * ag.sign(x) + ag.floor(x) // 2.0 + ag.isnan(x).astype("float64"), [(5, 3)], 0),
     "argmax": (lambda x: x + ag.argmax(x, axis=-1, keepdims=True).astype("float64"), [(5, 2, 3)], 0),
     "argmax of all": (lambda x: x * ag.argmax(x).astype("float64"), [(5, 2, 3)], 0),

@@ -79,7 +79,9 @@ def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor
     if not isinstance(x, Tensor):
         raise DTypeError(f"numerical_gradient: x must be a Tensor, not {type(x).__name__}; wrap it with Tensor(...)")
     if x.dtype.kind not in "fc":
-        raise DTypeError(f"numerical_gradient: x must be floating or complex, not {x.dtype.name}; convert it with astype")
+        raise DTypeError(
+            f"numerical_gradient: x must be floating or complex, not {x.dtype.name}; convert it with astype"
+        )
     with _in_float64([x]), no_grad():
         result = nd.zeros(x.shape, dtype=_double(x), device=x.device)
         for index, weight in _perturbed(x.data, h):

@@ -4,16 +4,26 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops import decompositions as _d
 from treadle.autograd.ops.complex_parts import conj
+from treadle.autograd.ops.contractions import outer, tensordot, vecdot
 from treadle.autograd.ops.linalg import matmul
 from treadle.autograd.ops.manipulation import matrix_transpose
+from treadle.autograd.ops.rearranging import diagonal, roll, trace
 from treadle.autograd.ops.reductions import norm
+from treadle.ndarray import ShapeError
 
 __all__ = [
-    "cholesky", "det", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "pinv",
-    "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+    "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-EighResult, QRResult, SVDResult, SlogdetResult = _d.EighResult, _d.QRResult, _d.SVDResult, _d.SlogdetResult
+EigResult, EighResult, QRResult, SVDResult, SlogdetResult = (
+    _d.EigResult,
+    _d.EighResult,
+    _d.QRResult,
+    _d.SVDResult,
+    _d.SlogdetResult,
+)
 
 
 def inv(x: Tensor, /) -> Tensor:
@@ -68,6 +78,27 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """
     lower = _d.Cholesky()(x)
     return _adjoint(lower) if upper else lower
+
+
+def eig(x: Tensor, /) -> _d.EigResult:
+    """(eigenvalues, eigenvectors) of square matrices (..., n, n), in no order, complex whether x is or not.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.eig(ag.Tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.tolist()
+    [1j, -1j]
+    """
+    result: _d.EigResult = _d.Eig()(x)
+    return result
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    """The eigenvalues of :func:`eig`.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.eigvals(ag.Tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [(2+0j), (1+0j)]
+    """
+    return eig(x).eigenvalues
 
 
 def eigh(x: Tensor, /) -> _d.EighResult:
@@ -164,6 +195,20 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
         if n:
             square = matmul(square, square)
     return constant(nd.linalg.matrix_power(x.data, 0)) if result is None else result
+
+
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The cross product of vectors of 3 elements along an axis; the other axes broadcast.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.cross(ag.Tensor([1.0, 0.0, 0.0]), ag.Tensor([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    if axis >= 0:
+        raise ShapeError(f"cross: axis {axis}; it counts from the end, since the operands may differ in dimensions")
+    if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise ShapeError(f"cross: shapes {x1.shape} and {x2.shape}: there must be 3 elements along axis {axis}")
+    return roll(x1, -1, axis=axis) * roll(x2, 1, axis=axis) - roll(x1, 1, axis=axis) * roll(x2, -1, axis=axis)
 
 
 def vector_norm(

@@ -16,7 +16,14 @@ from treadle.autograd.ops._common import Shape, call, fit, promote, result_of_ro
 from treadle.autograd.ops.indexing import GetItem
 from treadle.ndarray import DType, ShapeError
 
-__all__ = ["QR", "SVD", "Cholesky", "Det", "Eigh", "Inv", "SlogDet", "Solve"]
+__all__ = ["QR", "SVD", "Cholesky", "Det", "Eig", "Eigh", "Inv", "SlogDet", "Solve"]
+
+
+class EigResult(NamedTuple):
+    """What :func:`eig` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -253,6 +260,35 @@ class Eigh(TupleOp):
 
     def packed(self, items: list[Tensor]) -> EighResult:
         return EighResult(*items)
+
+
+class Eig(TupleOp):
+    """Eigenvalues and eigenvectors of any square matrices, complex both. Equal eigenvalues have no gradient.
+
+    The vectors have length 1 and are known up to a factor of magnitude 1; what sees it has no gradient. After
+    C. Boeddeker et al., On the computation of complex-valued gradients, arXiv:1701.00392, section 4.5.
+    """
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        values, vectors = xp.linalg.eig(arrays[0])
+        return (values, vectors), (values, vectors)
+
+    def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
+        values, vectors = node.saved
+        adjoint = _h(xp, vectors)
+        inner = xp.zeros(vectors.shape, dtype=vectors.dtype, device=vectors.device)
+        if grads[0] is not None:
+            inner = inner + xp.expand_dims(grads[0], axis=-2) * _identity(xp, vectors, vectors.shape[-1])
+        if grads[1] is not None:
+            turned = xp.matmul(adjoint, grads[1])
+            own = xp.sum(xp.real(turned) * _identity(xp, xp.real(vectors), vectors.shape[-1]), axis=-2, keepdims=True)
+            gaps = xp.conj(xp.expand_dims(values, axis=-2) - xp.expand_dims(values, axis=-1))
+            inner = inner + _over_gaps(xp, turned - xp.matmul(adjoint, vectors) * own, gaps)
+        operand = node.inputs[0]
+        return fit(xp, xp.linalg.solve(adjoint, xp.matmul(inner, adjoint)), operand.shape, operand.dtype)
+
+    def packed(self, items: list[Tensor]) -> EigResult:
+        return EigResult(*items)
 
 
 def _over_gaps(xp: Any, x: Any, gaps: Any) -> Any:
