@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import treadle.autograd as ag
+import treadle.ndarray as nd
 from samplers.drawing import Draw, Sample, sampler
 
 Shape = tuple[int, ...]
@@ -133,8 +134,8 @@ def MaxPool(d: Draw) -> Sample:
 @sampler
 def MaxPoolGradient(d: Draw) -> Sample:
     options, shape = _pool(d)
-    values, (indices,) = ag.ops.MaxPool(**options).forward(ag.ops.convolution.nd, ag.Tensor(d.values(shape)).data)
-    return Sample(ag.ops.MaxPoolGradient(shape), [d.values(values.shape), indices.numpy()], complex=False)
+    values, (indices,) = ag.ops.MaxPool(**options).forward(nd, nd.asarray(d.values(shape)))
+    return Sample(ag.ops.MaxPoolGradient(shape), [d.values(values.shape), indices.numpy()])
 
 
 @sampler

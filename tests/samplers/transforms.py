@@ -22,7 +22,7 @@ def _square(d: Draw) -> Any:
 
 
 def _of_square(name: str, call: Callable[..., Any]) -> None:
-    SAMPLERS[name] = lambda d: Sample(call, [_square(d)], tolerance=1e-3)
+    SAMPLERS[name] = lambda d: Sample(call, [_square(d)], flat=False, tolerance=1e-3)
 
 
 def _rectangle(d: Draw) -> Any:
@@ -30,7 +30,7 @@ def _rectangle(d: Draw) -> Any:
 
 
 def _of_rectangle(name: str, call: Callable[..., Any]) -> None:
-    SAMPLERS[name] = lambda d: Sample(call, [_rectangle(d)], tolerance=2e-3)
+    SAMPLERS[name] = lambda d: Sample(call, [_rectangle(d)], flat=False, tolerance=2e-3)
 
 
 def _svd(x: Any) -> Any:
@@ -67,7 +67,7 @@ _of_rectangle("linalg.pinv", ag.linalg.pinv)
 def Solve(d: Draw) -> Sample:
     a = _square(d)
     n = a.shape[-1]
-    return Sample(ag.ops.Solve(), [a, d.values(d.one((n,), (n, 2), (*a.shape[:-2], n, 1)))], tolerance=1e-3)
+    return Sample(ag.ops.Solve(), [a, d.values(d.one((n,), (n, 2), (*a.shape[:-2], n, 1)))], flat=False, tolerance=1e-3)
 
 
 @sampler
@@ -116,8 +116,8 @@ for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
     SAMPLERS[f"fft.{_name}"] = _to_complex(getattr(ag.fft, _name), _name in ("rfft", "ihfft"))
 for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
     SAMPLERS[f"fft.{_name}"] = _several(getattr(ag.fft, _name), _name == "rfftn")
-for _name in ("fftshift", "ifftshift"):
-    SAMPLERS[f"fft.{_name}"] = lambda d, call=getattr(ag.fft, _name): Sample(call, [d.values(d.shape(1))])
+SAMPLERS["fft.fftshift"] = lambda d: Sample(ag.fft.fftshift, [d.values(d.shape(1))])
+SAMPLERS["fft.ifftshift"] = lambda d: Sample(ag.fft.ifftshift, [d.values(d.shape(1))])
 
 
 @sampler

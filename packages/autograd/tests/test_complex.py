@@ -351,7 +351,7 @@ def test_functional_transformations_of_complex_arguments() -> None:
     z, t = ag.Tensor(_values((3,))), ag.Tensor(_values((3,)))
     gradient = ag.functional.grad(lambda z: (ag.abs(z) ** 2).sum())(z)
     np.testing.assert_allclose(gradient.numpy(), 2 * z.numpy(), rtol=1e-10)
-    result, moved = ag.functional.jvp(lambda z: ag.exp(z) * ag.conj(z), [z], [t])
+    _, moved = ag.functional.jvp(lambda z: ag.exp(z) * ag.conj(z), [z], [t])
     x, d = z.numpy(), t.numpy()
     np.testing.assert_allclose(moved.numpy(), np.exp(x) * d * x.conj() + np.exp(x) * d.conj(), rtol=1e-10)
     _, pullback = ag.functional.vjp(ag.exp, z)

@@ -140,7 +140,7 @@ def test_what_is_kept_of_a_call_refuses_to_be_used() -> None:
         lambda: late.backward(),
     ):
         for lazy in (False, True):
-            with ag.lazy(lazy), pytest.raises(ag.GradientError, match="vmap that is over|requires no grad"):
+            with ag.lazy(lazy), pytest.raises(ag.GradientError, match=r"vmap that is over|requires no grad"):
                 use()
     assert "batch=5" in repr(late)
 

@@ -52,7 +52,7 @@ def test_every_op_and_every_function_has_a_sampler() -> None:
     assert set(SAMPLERS) <= known, set(SAMPLERS) - known
 
 
-# --- operands ----------------------------------------------------------------------------------------------------------
+# --- operands ---------------------------------------------------------------------------------------------------------
 def _complex(array: Any) -> Any:
     """The array with imaginary parts that are as different, and away from the cuts on the axes."""
     if array.dtype.kind != "f":
@@ -93,7 +93,7 @@ def _run(call: Any, leaves: list[ag.Tensor], backwards: bool = False) -> tuple[l
         values = np.cos(1.0 + 0.7 * np.arange(each.size)).reshape(each.shape)
         values = (values + 0.5j * values[::-1] if each.dtype.kind == "c" and each.ndim else values) + 0.0
         values = values.astype(each.dtype.name)
-        seeds.append(ag.Tensor(_laid_out(values, "reversed" if backwards else "contiguous")))
+        seeds.append(ag.Tensor(_laid_out(values, "reversed" if backwards else "contiguous"), device=each.device))
     targets = [each for each in leaves if each.requires_grad]
     found = ag.grad(outputs, targets, seeds, allow_unused=True) if outputs else [None] * len(targets)
     gradients = [np.zeros(x.shape) if g is None else g.numpy() for g, x in zip(found, targets, strict=True)]
@@ -110,7 +110,7 @@ def _sample(data: Any, name: str) -> Sample:
     return SAMPLERS[name](Draw(data.draw))
 
 
-# --- the checks --------------------------------------------------------------------------------------------------------
+# --- the checks -------------------------------------------------------------------------------------------------------
 @NAMES
 @EXAMPLES
 @given(data=st.data())
@@ -141,12 +141,7 @@ def test_layouts_and_precision(name: str, data: Any, layout: str, backwards: boo
     laid = [_laid_out(each, layout) if each.dtype.kind in "fc" else each for each in arrays]
     plain = [np.ascontiguousarray(each.numpy()) if isinstance(each, nd.NDArray) else each for each in laid]
     plain = [each.reshape(other.shape) for each, other in zip(plain, arrays, strict=True)]
-    if layout == "zero stride" and name[0].isupper() and isinstance(sample.call, ag.Op) is False:
-        return  # a factorisation of a singular matrix
-    try:
-        expected = _run(sample.call, _leaves(plain))
-    except nd.LinearAlgebraError:
-        return
+    expected = _run(sample.call, _leaves(plain))
     ours = _run(sample.call, _leaves(laid), backwards)
     for mine, other in zip(ours, expected, strict=True):
         _close(mine, other, 1e-10)

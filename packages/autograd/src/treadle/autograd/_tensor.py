@@ -209,7 +209,8 @@ class Tensor(Methods):
     """An array in a computational graph, and the node of the op that made it.
 
     ``data`` is an array or what ``treadle.ndarray.asarray`` takes (whose memory is shared where it can be), or another
-    tensor. ``requires_grad`` (floating and complex dtypes only) makes ops on it record a graph, and ``backward()`` fill ``.grad``.
+    tensor. ``requires_grad`` (floating and complex dtypes only) makes ops on it record a graph, and ``backward()`` fill
+    ``.grad``.
     ``name`` is shown in pictures of the graph.
 
     Python and NumPy scalars are weak beside a tensor: ``x * 2.5`` keeps x's floating dtype.
@@ -312,8 +313,8 @@ class Tensor(Methods):
         """Add the gradients of this tensor to ``.grad`` of every leaf it depends on.
 
         ``grad`` is the gradient of this tensor, of its shape and dtype; ones by default, which for more than one
-        element gives the gradient of the sum, and which complex tensors do not have. The graph is freed on the way unless ``retain_graph``; with
-        ``create_graph`` the gradients have graphs of their own (and the graph is kept).
+        element gives the gradient of the sum, and which complex tensors do not have. The graph is freed on the way
+        unless ``retain_graph``; with ``create_graph`` the gradients have graphs of their own (and the graph is kept).
 
         Raises GradientError if nothing here requires grad, GraphFreedError if the graph was freed, SavedValueError if
         a saved value was overwritten, OpContractError if a rule's result is wrong.

@@ -158,7 +158,7 @@ def _compared(name: str, x: Batched, y: Any) -> Any:
 
 
 class _Operand:
-    """An operand as a rule sees it: ``whole`` has the batch in front if it is ``batched``; ``shape`` is an example's."""
+    """An operand as a rule sees it: ``whole`` has the batch in front if ``batched``; ``shape`` is an example's."""
 
     __slots__ = ("batched", "shape", "whole")
 

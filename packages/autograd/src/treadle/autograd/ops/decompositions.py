@@ -164,7 +164,7 @@ class Det(Op):
 
 
 def _is_singular(x: Any, determinant: Any) -> bool:
-    """Whether a determinant is 0 but for rounding: beside the product of the rows' norms, which bounds it (Hadamard)."""
+    """Whether a determinant is 0 but for rounding, beside its bound, the product of the rows' norms (Hadamard)."""
     bound = nd.prod(nd.linalg.vector_norm(x, axis=-1), axis=-1)
     eps = float(nd.finfo(x.dtype).eps)
     return bool(nd.any(nd.abs(determinant) <= bound * (x.shape[-1] * eps)))
