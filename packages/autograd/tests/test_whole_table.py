@@ -18,6 +18,7 @@ from samplers import SAMPLERS, Draw, Sample
 
 BASES = {"BinaryOp", "UnaryOp", "ReduceOp"}
 NAMES = pytest.mark.parametrize("name", SAMPLERS)
+DEVICES = st.sampled_from(["cpu", "cpu", "numpy"])
 EXAMPLES = settings(max_examples=6, deadline=None)
 
 
@@ -113,9 +114,13 @@ def _sample(data: Any, name: str) -> Sample:
 # --- the checks -------------------------------------------------------------------------------------------------------
 @NAMES
 @EXAMPLES
-@given(data=st.data())
-def test_derivatives_and_inference(name: str, data: Any) -> None:
-    sample = _sample(data, name)
+@given(data=st.data(), device=DEVICES)
+def test_derivatives_and_inference(name: str, data: Any, device: str) -> None:
+    with nd.use_device(device):
+        _check_derivatives(_sample(data, name), name)
+
+
+def _check_derivatives(sample: Sample, name: str) -> None:
     kinds = [lambda array: array, _complex] if sample.complex else [lambda array: array]
     for kind in kinds:
         leaves = _leaves([kind(each) for each in sample.operands])
@@ -130,14 +135,17 @@ def test_derivatives_and_inference(name: str, data: Any) -> None:
 
 @NAMES
 @EXAMPLES
-@given(data=st.data(), layout=st.sampled_from(LAYOUTS), backwards=st.booleans())
-def test_layouts_and_precision(name: str, data: Any, layout: str, backwards: bool) -> None:
-    sample = _sample(data, name)
+@given(data=st.data(), device=DEVICES, layout=st.sampled_from(LAYOUTS), backwards=st.booleans())
+def test_layouts_and_precision(name: str, data: Any, device: str, layout: str, backwards: bool) -> None:
+    with nd.use_device(device):
+        sample = _sample(data, name)
+        _check_layouts(sample, layout, backwards, sample.complex and data.draw(st.booleans()))
+
+
+def _check_layouts(sample: Sample, layout: str, backwards: bool, complex: bool) -> None:
     if layout == "zero stride" and not sample.flat:
         layout = "strided"
-    arrays = (
-        [_complex(each) for each in sample.operands] if sample.complex and data.draw(st.booleans()) else sample.operands
-    )
+    arrays = [_complex(each) if complex else each for each in sample.operands]
     laid = [_laid_out(each, layout) if each.dtype.kind in "fc" else each for each in arrays]
     plain = [np.ascontiguousarray(each.numpy()) if isinstance(each, nd.NDArray) else each for each in laid]
     plain = [each.reshape(other.shape) for each, other in zip(plain, arrays, strict=True)]

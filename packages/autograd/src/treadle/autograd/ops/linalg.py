@@ -109,10 +109,11 @@ class Linear(Op):
         gradients: list[Any] = [None] * len(inputs)
         if inputs[0].requires_grad:
             gradients[0] = fit(xp, xp.matmul(grad, weight), x.shape, x.dtype)
-        count = math.prod(grad.shape[:-1])
-        rows = grad if len(grad.shape) == 2 else xp.reshape(grad, (count, weight.shape[0]))
+        rows = grad
+        if len(grad.shape) != 2:
+            rows = xp.reshape(grad, (math.prod(grad.shape[:-1]), weight.shape[0]))
         if inputs[1].requires_grad:
-            samples = x if len(x.shape) == 2 else xp.reshape(x, (count, weight.shape[1]))
+            samples = x if len(x.shape) == 2 else xp.reshape(x, (rows.shape[0], weight.shape[1]))
             gradients[1] = fit(xp, xp.matmul(xp.matrix_transpose(rows), samples), weight.shape, weight.dtype)
         if len(inputs) == 3 and inputs[2].requires_grad:
             gradients[2] = fit(xp, xp.sum(rows, axis=0), inputs[2].shape, inputs[2].dtype)
