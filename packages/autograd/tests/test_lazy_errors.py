@@ -18,6 +18,7 @@ import treadle.ndarray as nd
 from samplers import SAMPLERS, Draw, Sample
 
 EXAMPLES = settings(max_examples=4, deadline=None)
+OF_VALUES = ("an index among the values", nd.LinearAlgebraError)
 Call = Callable[[], Any]
 
 
@@ -33,18 +34,18 @@ def _spoiled(array: Any) -> Iterator[tuple[str, Any]]:
         yield f"longer along {axis}", np.concatenate([array, array[(slice(None),) * axis + (slice(0, 1),)]], axis=axis)
         yield f"empty along {axis}", array[(slice(None),) * axis + (slice(0, 0),)]
     for dtype in ("bool", "int64", "uint8", "float16", "float32", "float64", "complex64"):
-        if dtype != array.dtype:
+        if dtype != array.dtype and not (array.dtype.kind == "i" and dtype == "uint8"):  # negative indices
             with np.errstate(all="ignore"):
                 yield dtype, array.astype(dtype)
 
 
 WRONG: dict[type, tuple[Any, ...]] = {
-    int: (99, -99, 1.5, "x", None, (0, 0)),
-    float: ("x", None),
+    int: (99, -99, 1.5, "x"),
+    float: ("x",),
     bool: (),
-    str: ("x", 3, None),
-    tuple: (99, "x", (99,), (0, 0), (-99, 1), ((1, 2),), (1.5,), None),
-    type(None): (99, "x", 1.5, (0, 0)),
+    str: ("x", 3),
+    tuple: (99, "x", (99,), (-99, 1), (1.5,)),
+    type(None): (99, "x", 1.5),
 }
 
 
@@ -52,11 +53,11 @@ def _configured(op: ag.Op) -> Iterator[tuple[str, Call]]:
     """Makers of the same op with one argument exchanged."""
     if type(op).__init__ is ag.Op.__init__ or isinstance(op, ag.ops.UnaryOp):
         return
-    names = list(inspect.signature(type(op).__init__).parameters)[1:]
+    names = getattr(op, "configuration", None) or list(inspect.signature(type(op).__init__).parameters)[1:]
     config = {name: getattr(op, name) for name in names}
     for name, value in config.items():
-        for wrong in WRONG.get(type(value), (99, "x", None)):
-            if wrong != value and not (isinstance(op, ag.ops.BinaryOp) and not isinstance(wrong, int | float)):
+        for wrong in WRONG.get(type(value), (99, "x")):
+            if repr(wrong) != repr(value) and not (isinstance(op, ag.ops.BinaryOp) and not isinstance(wrong, int | float)):
                 yield f"{name}={wrong!r}", lambda changed=config | {name: wrong}: type(op)(**changed)
 
 
@@ -80,6 +81,8 @@ def _outcome(call: Call) -> Any:
     """What a call gives: shapes and dtypes, or the class of its error."""
     try:
         result = call()
+    except nd.IndexingError as error:
+        return "an index among the values" if "out of range" in str(error) else type(error)
     except Exception as error:
         return type(error)
     return [(each.shape, each.dtype) for each in (result if isinstance(result, tuple | list) else (result,))]
@@ -94,10 +97,8 @@ def test_errors_come_at_the_call_as_in_eager_mode(name: str, data: Any) -> None:
     for what, call in _calls(sample):
         with ag.lazy(False):
             eager = _outcome(call)
-        if isinstance(eager, type) and issubclass(eager, nd.LinearAlgebraError):
-            continue  # of the values
         with ag.lazy():
             lazy = _outcome(call)
-        if lazy != eager:
+        if lazy != eager and eager not in OF_VALUES:
             different.append(f"{sample.call}: {what}: eager {eager}, lazy {lazy}")
     assert not different, "\n".join(different)

@@ -6,7 +6,7 @@ Compiled by Cython with the types of ``_elementwise.pxd``. The rules themselves 
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._inference import Shape, promote, result_of_row
+from treadle.autograd._inference import Shape, tried
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Op, Tensor, apply
 from treadle.ndarray import DType, DTypeError, broadcast_shapes
@@ -68,7 +68,7 @@ class UnaryOp(Op):
         raise TypeError(f"{type(self).__name__} defines no derive")
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], result_of_row(self.name, dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class BinaryOp(Op):
@@ -135,8 +135,8 @@ class BinaryOp(Op):
         return apply(_with_scalar(self, scalar, index), (other,))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        scalars = [each for each in (self.left, self.right) if each is not None]
-        return broadcast_shapes(*shapes), result_of_row(self.name, promote(*dtypes, *scalars))
+        dtype = tried(self, shapes, dtypes)
+        return broadcast_shapes(*shapes), dtype
 
 
 def _bits(needs: str) -> int:

@@ -1,13 +1,18 @@
-"""Which dtype the result of an op of the table has."""
+"""The dtype of an op's result, and its errors, before anything is computed.
+
+What an op refuses does not depend on how long an axis is, as long as there is something along it. So an op is tried on
+operands that have one element along each axis that has any: it gives the dtype of the real result, and raises what the
+real call would raise. Where lengths matter, an op's ``infer`` compares them; an op that makes a view is tried on the
+real shape, of which a single element in memory will do.
+"""
 
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._op import as_scalar
-from treadle.ndarray import DType, DTypeError
-from treadle.ndarray.opset import COMPLEX, OPS, Accepts, Result
+from treadle.ndarray import DType
 
-__all__ = ["Shape", "promote", "result_of_row"]
+__all__ = ["Shape", "floating", "promote", "tried", "tried_as_view"]
 
 Shape = tuple[int, ...]
 
@@ -18,26 +23,25 @@ def promote(*operands: Any) -> DType:
     return nd.result_type(*[each for each in given if each is not None])
 
 
-def result_of_row(name: str, dtype: DType) -> DType:
-    """The result dtype of an op of the table for operands of one dtype."""
-    row = OPS[name]
-    if row.result is Result.BOOL:
-        return nd.bool
-    if row.result is Result.INDEX:
-        return nd.int64
-    _check_accepted(name, dtype, row.accepts)
-    if dtype.kind == "c" and name == "abs":
-        return nd.float32 if dtype is nd.complex64 else nd.float64
-    if row.accepts is Accepts.FLOATING and dtype.kind not in "fc":
-        return nd.float32
-    if row.result is Result.SUM and dtype.kind in "biu":
-        return nd.uint64 if dtype.kind == "u" else nd.int64
-    return dtype
+def floating(*dtypes: DType) -> DType:
+    """The dtype that an op computes in which turns integers into the default float."""
+    dtype = promote(*dtypes)
+    return dtype if dtype.kind in "fc" else nd.float32
 
 
-_REFUSED = {Accepts.NUMERIC: "b", Accepts.INTEGER: "bfc", Accepts.BITWISE: "fc"}
+def tried(op: Any, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> DType:
+    """The dtype of an op's result, found by a call with one element along each axis; raises what the call raises."""
+    small = [tuple([min(length, 1) for length in shape]) for shape in shapes]
+    operands = [nd.zeros(shape, dtype=dtype, device="cpu") for shape, dtype in zip(small, dtypes, strict=True)]
+    result: DType = op.forward(nd, *operands)[0].dtype
+    return result
 
 
-def _check_accepted(name: str, dtype: DType, accepts: Accepts) -> None:
-    if dtype.kind in _REFUSED.get(accepts, "") or (dtype.kind == "c" and name not in COMPLEX):
-        raise DTypeError(f"{name} is not defined for {dtype.name}")
+def tried_as_view(op: Any, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+    """The shape and dtype of a view that an op makes; raises what the call raises."""
+    operands = [
+        nd.broadcast_to(nd.zeros((), dtype=dtype, device="cpu"), shape)
+        for shape, dtype in zip(shapes, dtypes, strict=True)
+    ]
+    result = op.forward(nd, *operands)[0]
+    return result.shape, result.dtype

@@ -8,7 +8,7 @@ For a holomorphic f, a gradient g of f(z) gives g conj(f'(z)). A real operand of
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, result_of_row
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.autograd.ops.trigonometric import atan2
 from treadle.ndarray import DType
 
@@ -19,20 +19,22 @@ class Real(Op):
     """The real parts; of a real tensor a copy."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.real(arrays[0]), ()
+        (x,) = arrays
+        return xp.real(x), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return fit(xp, grad, grad.shape, node.inputs[0].dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], result_of_row("abs", dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class Imag(Real):
     """The imaginary parts; of a real tensor zeros."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.imag(arrays[0]), ()
+        (x,) = arrays
+        return xp.imag(x), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         dtype = node.inputs[0].dtype
@@ -43,13 +45,14 @@ class Conj(Op):
     """The complex conjugate; of a real tensor a copy."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.conj(arrays[0]), ()
+        (x,) = arrays
+        return xp.conj(x), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.conj(grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], result_of_row("positive", dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 conj = Conj()

@@ -4,7 +4,7 @@ import string
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Einsum"]
@@ -43,7 +43,7 @@ class Einsum(Op):
                     if 1 not in (length, lengths[letter]):
                         raise ShapeError(f"{self}: lengths {lengths[letter]} and {length} for {letter!r} in {shapes}")
                     lengths[letter] = max(lengths[letter], length) if 0 not in (length, lengths[letter]) else 0
-        return tuple(lengths[letter] for letter in output), promote(*dtypes)
+        return tuple(lengths[letter] for letter in output), tried(self, shapes, dtypes)
 
 
 def explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:

@@ -12,7 +12,7 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd._tuples import TupleOp
 from treadle.autograd.errors import GradientError
-from treadle.autograd.ops._common import Shape, call, fit, promote, result_of_row
+from treadle.autograd.ops._common import Shape, call, fit, floating
 from treadle.autograd.ops.indexing import GetItem
 from treadle.ndarray import DType, ShapeError
 
@@ -101,7 +101,8 @@ class Inv(Op):
     holomorphic = True
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.linalg.inv(arrays[0])
+        (x,) = arrays
+        y = xp.linalg.inv(x)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -109,7 +110,8 @@ class Inv(Op):
         return -_product(xp, y, grad, y)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _square(shapes[0], self), result_of_row("exp", dtypes[0])
+        (shape,) = shapes
+        return _square(shape, self), floating(*dtypes)
 
 
 class Solve(Op):
@@ -135,12 +137,13 @@ class Solve(Op):
         return first, fit(xp, second, operand.shape, operand.dtype) if node.needs_grad(1) else None
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        a, b = _square(shapes[0], self), shapes[1]
+        a, b = shapes
+        _square(a, self)
         column = (*b, 1) if len(b) == 1 else b
         if len(column) < 2 or column[-2] != a[-1]:
             raise ShapeError(f"{self}: shapes {a} and {b} do not fit")
         whole = (*nd.broadcast_shapes(a[:-2], column[:-2]), *column[-2:])
-        return whole[:-1] if len(b) == 1 else whole, result_of_row("exp", promote(*dtypes))
+        return whole[:-1] if len(b) == 1 else whole, floating(*dtypes)
 
 
 class Det(Op):
@@ -149,8 +152,9 @@ class Det(Op):
     holomorphic = True
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.linalg.det(arrays[0])
-        return y, (arrays[0], y)
+        (x,) = arrays
+        y = xp.linalg.det(x)
+        return y, (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
@@ -160,7 +164,8 @@ class Det(Op):
         return grad * xp.expand_dims(xp.expand_dims(y, axis=-1), axis=-1) * _t(xp, xp.linalg.inv(x))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _square(shapes[0], self)[:-2], result_of_row("exp", dtypes[0])
+        (shape,) = shapes
+        return _square(shape, self)[:-2], floating(*dtypes)
 
 
 def _is_singular(x: Any, determinant: Any) -> bool:
@@ -201,8 +206,9 @@ class SlogDet(TupleOp):
     """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        sign, logarithm = xp.linalg.slogdet(arrays[0])
-        return (sign, logarithm), (arrays[0], sign)
+        (x,) = arrays
+        sign, logarithm = xp.linalg.slogdet(x)
+        return (sign, logarithm), (x, sign)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
         x, sign = node.saved
@@ -222,7 +228,8 @@ class Cholesky(Op):
     """The lower triangular L with L L^H = A. Only A's lower triangle is read; the gradient is Hermitian."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.linalg.cholesky(arrays[0])
+        (x,) = arrays
+        y = xp.linalg.cholesky(x)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -233,7 +240,8 @@ class Cholesky(Op):
         return (whole + _h(xp, whole)) * 0.5
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _square(shapes[0], self), result_of_row("exp", dtypes[0])
+        (shape,) = shapes
+        return _square(shape, self), floating(*dtypes)
 
 
 class Eigh(TupleOp):
@@ -243,7 +251,8 @@ class Eigh(TupleOp):
     """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        values, vectors = xp.linalg.eigh(arrays[0])
+        (x,) = arrays
+        values, vectors = xp.linalg.eigh(x)
         return (values, vectors), (values, vectors)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
@@ -270,7 +279,8 @@ class Eig(TupleOp):
     """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        values, vectors = xp.linalg.eig(arrays[0])
+        (x,) = arrays
+        values, vectors = xp.linalg.eig(x)
         return (values, vectors), (values, vectors)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
@@ -306,8 +316,9 @@ class QR(TupleOp):
         self.mode = mode
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        q, r = xp.linalg.qr(arrays[0], mode=self.mode)
-        return (q, r), (arrays[0], q, r)
+        (x,) = arrays
+        q, r = xp.linalg.qr(x, mode=self.mode)
+        return (q, r), (x, q, r)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
         x, q, r = node.saved
@@ -342,7 +353,8 @@ class SVD(TupleOp):
         self.full_matrices = full_matrices
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        u, s, vh = xp.linalg.svd(arrays[0], full_matrices=self.full_matrices)
+        (x,) = arrays
+        u, s, vh = xp.linalg.svd(x, full_matrices=self.full_matrices)
         return (u, s, vh), (u, s, vh)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:

@@ -33,7 +33,8 @@ class FourierTransform(Op):
         self.norm = norm
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return getattr(xp.fft, self.kind)(arrays[0], n=self.n, axis=self.axis, norm=self.norm), ()
+        (x,) = arrays
+        return getattr(xp.fft, self.kind)(x, n=self.n, axis=self.axis, norm=self.norm), ()
 
     def length(self, shape: Shape) -> int:
         """The number of elements that are transformed."""

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError, broadcast_shapes
 
 __all__ = ["Linear", "MatMul"]
@@ -83,7 +83,7 @@ class MatMul(Op):
                 f"{self}: shapes {shapes[0]} and {shapes[1]}: the inner lengths {a[-1]} and {b[-2]} differ"
             )
         tail = (() if row else (a[-2],)) + (() if column else (b[-1],))
-        return broadcast_shapes(a[:-2], b[:-2]) + tail, promote(*dtypes)
+        return broadcast_shapes(a[:-2], b[:-2]) + tail, tried(self, shapes, dtypes)
 
 
 class Linear(Op):
@@ -125,7 +125,7 @@ class Linear(Op):
             raise ShapeError(f"Linear: input of shape {x} does not fit a weight of shape {weight}")
         if len(shapes) == 3 and shapes[2] != weight[:1]:
             raise ShapeError(f"Linear: bias of shape {shapes[2]} does not fit a weight of shape {weight}")
-        return (*x[:-1], weight[0]), promote(*dtypes)
+        return (*x[:-1], weight[0]), tried(self, shapes, dtypes)
 
 
 matmul = MatMul()

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor, constant
-from treadle.autograd.ops._common import Axis, Shape, axes_of, call
+from treadle.autograd.ops._common import Axis, Shape, axes_of, call, tried, tried_as_view
 from treadle.autograd.ops.indexing import GetItem, get_item, take
 from treadle.autograd.ops.manipulation import broadcast_to, flip, reshape, swapaxes
 from treadle.ndarray import DType, ShapeError
@@ -23,7 +23,10 @@ class Pad(Op):
         self.value = value
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return nd.pad(arrays[0], self.widths, constant_values=self.value), ()
+        (x,) = arrays
+        if len(self.widths) != x.ndim:
+            raise ShapeError(f"{self}: {len(self.widths)} pairs for shape {x.shape}")
+        return nd.pad(x, self.widths, constant_values=self.value), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         shape = node.inputs[0].shape
@@ -31,9 +34,8 @@ class Pad(Op):
         return call(xp, GetItem(index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        if len(self.widths) != len(shapes[0]):
-            raise ShapeError(f"{self}: {len(self.widths)} pairs for shape {shapes[0]}")
-        return tuple(b + n + a for (b, a), n in zip(self.widths, shapes[0], strict=True)), dtypes[0]
+        dtype = tried(self, shapes, dtypes)
+        return tuple(b + n + a for (b, a), n in zip(self.widths, shapes[0], strict=True)), dtype
 
 
 class Roll(Op):
@@ -44,14 +46,15 @@ class Roll(Op):
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return nd.roll(arrays[0], self.shift, axis=self.axis), ()
+        (x,) = arrays
+        return nd.roll(x, self.shift, axis=self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         back = -self.shift if isinstance(self.shift, int) else tuple(-each for each in self.shift)
         return call(xp, Roll(back, self.axis), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], dtypes[0]
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class Triangle(Op):
@@ -62,15 +65,14 @@ class Triangle(Op):
         self.k = k
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return (nd.triu if self.upper else nd.tril)(arrays[0], k=self.k), ()
+        (x,) = arrays
+        return (nd.triu if self.upper else nd.tril)(x, k=self.k), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return call(xp, self, grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        if len(shapes[0]) < 2:
-            raise ShapeError(f"{self}: shape {shapes[0]} has no two axes")
-        return shapes[0], dtypes[0]
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class Diagonal(Op):
@@ -80,17 +82,14 @@ class Diagonal(Op):
         self.offset = offset
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return nd.linalg.diagonal(arrays[0], offset=self.offset), ()
+        (x,) = arrays
+        return nd.linalg.diagonal(x, offset=self.offset), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return call(xp, DiagonalPut(node.inputs[0].shape, self.offset), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        (shape,) = shapes
-        if len(shape) < 2:
-            raise ShapeError(f"{self}: shape {shape} has no two axes")
-        rows, columns = shape[-2] + min(self.offset, 0), shape[-1] - max(self.offset, 0)
-        return (*shape[:-2], max(0, min(rows, columns))), dtypes[0]
+        return tried_as_view(self, shapes, dtypes)
 
 
 class DiagonalPut(Op):
@@ -102,6 +101,7 @@ class DiagonalPut(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (values,) = arrays
+        self._check(values.shape)
         out = nd.zeros(self.shape, dtype=values.dtype, device=values.device)
         nd.linalg.diagonal(out, offset=self.offset)[...] = values
         return out, ()
@@ -110,7 +110,14 @@ class DiagonalPut(Op):
         return call(xp, Diagonal(self.offset), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.shape, dtypes[0]
+        (shape,), (dtype,) = shapes, dtypes
+        self._check(shape)
+        return self.shape, dtype
+
+    def _check(self, shape: Shape) -> None:
+        place = Diagonal(self.offset).infer((self.shape,), (nd.bool,))[0]
+        if shape != place:
+            raise ShapeError(f"{self}: shape {shape}; the diagonal's is {place}")
 
 
 def pad(

@@ -1,11 +1,12 @@
 """Order: sorted values carry their gradients back to where they came from."""
 
+from operator import index
 from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
 from treadle.autograd._tensor import Op, Tensor, constant
-from treadle.autograd.ops._common import Shape, axes_of, call
+from treadle.autograd.ops._common import Shape, axes_of, call, tried
 from treadle.autograd.ops.indexing import PutItem, _along_axis
 from treadle.ndarray import DType, ShapeError
 
@@ -34,35 +35,36 @@ class Sort(Op):
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         places = node.saved[0]
         shape = node.inputs[0].shape
-        index = _along_axis(shape, places if xp is nd else places.data, self.axis)
-        return call(xp, PutItem(shape, index), grad)
+        key = _along_axis(shape, places if xp is nd else places.data, self.axis)
+        return call(xp, PutItem(shape, key), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        axes_of(self.axis, len(shapes[0]), self)
-        return shapes[0], dtypes[0]
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class TopKValues(Op):
     """The k largest elements along an axis, descending, or the k smallest, ascending."""
 
     def __init__(self, k: int, axis: int = -1, largest: bool = True) -> None:
-        self.k = k
+        self.k = index(k)
         self.axis = axis
         self.largest = largest
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        values, places = xp.topk(arrays[0], self.k, axis=self.axis, largest=self.largest)
+        (x,) = arrays
+        values, places = xp.topk(x, self.k, axis=self.axis, largest=self.largest)
         return values, (places,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         places = node.saved[0]
         shape = node.inputs[0].shape
-        index = _along_axis(shape, places if xp is nd else places.data, self.axis)
-        return call(xp, PutItem(shape, index), grad)
+        key = _along_axis(shape, places if xp is nd else places.data, self.axis)
+        return call(xp, PutItem(shape, key), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         (shape,) = shapes
         (axis,) = axes_of(self.axis, len(shape), self)
+        tried(TopKValues(0, axis, self.largest), shapes, dtypes)
         if not 0 <= self.k <= shape[axis]:
             raise ShapeError(f"{self}: axis {self.axis} of shape {shape} has {shape[axis]} elements")
         return (*shape[:axis], self.k, *shape[axis + 1 :]), dtypes[0]
