@@ -5,6 +5,7 @@ and every configuration that its ``__init__`` takes. What eager mode accepts laz
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -82,7 +83,7 @@ def _outcome(call: Call) -> Any:
     try:
         result = call()
     except nd.IndexingError as error:
-        return "an index among the values" if "out of range" in str(error) else type(error)
+        return "an index among the values" if re.search("out of (range|bounds)", str(error)) else type(error)
     except Exception as error:
         return type(error)
     return [(each.shape, each.dtype) for each in (result if isinstance(result, tuple | list) else (result,))]

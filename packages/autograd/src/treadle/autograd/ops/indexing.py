@@ -138,6 +138,11 @@ def _check_dtypes(op: Op, x: DType, values: DType) -> None:
         raise DTypeError(f"{op}: x is of {x}, the values of {values}; convert one with astype")
 
 
+def _check_indices(op: Op, dtype: DType) -> None:
+    if dtype.kind == "b":
+        raise IndexingError(f"{op}: indices are integers, not bool")
+
+
 def _check_values(op: Op, chosen: Shape, values: Shape) -> None:
     """Values take the shape of the selection by broadcasting, and may have leading axes of length 1 more."""
     more = max(0, len(values) - len(chosen))
@@ -187,6 +192,7 @@ class TakeAlongAxis(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, indices = arrays
+        _check_indices(self, indices.dtype)
         return xp.take_along_axis(x, indices, axis=self.axis), (indices,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -224,8 +230,7 @@ class ScatterAdd(Op):
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, indices, values = arrays
         _check_dtypes(self, x.dtype, values.dtype)
-        if indices.dtype.kind == "b":
-            raise IndexingError(f"{self}: indices are integers, not bool")
+        _check_indices(self, indices.dtype)
         return xp.scatter_add(x, indices, values, axis=self.axis), (indices,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:

@@ -62,7 +62,7 @@ class Triangle(Op):
 
     def __init__(self, upper: bool = False, k: int = 0) -> None:
         self.upper = upper
-        self.k = k
+        self.k = operator.index(k)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -79,7 +79,7 @@ class Diagonal(Op):
     """A diagonal of the last two axes, as a view."""
 
     def __init__(self, offset: int = 0) -> None:
-        self.offset = offset
+        self.offset = operator.index(offset)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -97,7 +97,7 @@ class DiagonalPut(Op):
 
     def __init__(self, shape: Shape, offset: int = 0) -> None:
         self.shape = tuple(shape)
-        self.offset = offset
+        self.offset = operator.index(offset)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (values,) = arrays
