@@ -18,7 +18,7 @@ import treadle.autograd as ag
 import treadle.ndarray as nd
 from samplers import SAMPLERS, Draw, Sample
 
-EXAMPLES = settings(max_examples=4, deadline=None)
+EXAMPLES = settings(max_examples=3, deadline=None)
 OF_VALUES = ("an index among the values", nd.LinearAlgebraError)
 Call = Callable[[], Any]
 
@@ -58,7 +58,9 @@ def _configured(op: ag.Op) -> Iterator[tuple[str, Call]]:
     config = {name: getattr(op, name) for name in names}
     for name, value in config.items():
         for wrong in WRONG.get(type(value), (99, "x")):
-            if repr(wrong) != repr(value) and not (isinstance(op, ag.ops.BinaryOp) and not isinstance(wrong, int | float)):
+            if repr(wrong) != repr(value) and not (
+                isinstance(op, ag.ops.BinaryOp) and not isinstance(wrong, int | float)
+            ):
                 yield f"{name}={wrong!r}", lambda changed=config | {name: wrong}: type(op)(**changed)
 
 

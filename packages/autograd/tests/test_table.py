@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import treadle.autograd as ag
-import treadle.ndarray as nd
 from treadle.ndarray.opset import OPS, Family, Op
 
 

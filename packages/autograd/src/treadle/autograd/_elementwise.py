@@ -128,7 +128,7 @@ class BinaryOp(Op):
         other = inputs[1 - index]
         if scalar is None or not isinstance(other, Tensor):
             raise refuse(self, index, inputs[index])
-        if type(scalar) is complex:  # an operand like any other, of the precision of the other one
+        if isinstance(scalar, complex):  # an operand like any other, of the precision of the other one
             dtype = _nd.result_type(other.dtype, scalar)
             wide = Tensor(_nd.asarray(scalar, dtype=dtype, device=other.device))
             return apply(self, (other, wide) if index else (wide, other))
