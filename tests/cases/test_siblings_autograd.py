@@ -26,7 +26,7 @@ FEW = settings(max_examples=2, deadline=None)
 NASTY = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e4, -1e4, 1e-4]
 
 
-def _rows(family: Family) -> Any:
+def _rows(family: Family) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", [r.name for r in OPS.values() if r.family is family and r.differentiable])
 
 

@@ -29,10 +29,10 @@ class Draw:
     def __init__(self, draw: Any) -> None:
         self.draw = draw
 
-    def int(self, low: int, high: int) -> int:
+    def number(self, low: int, high: int) -> int:
         return int(self.draw(st.integers(low, high)))
 
-    def bool(self) -> bool:
+    def flag(self) -> bool:
         return bool(self.draw(st.booleans()))
 
     def one(self, *choices: Any) -> Any:
@@ -46,14 +46,14 @@ class Draw:
         whole = self.shape(high=2)
         shapes = []
         for _ in range(count):
-            kept = whole[self.int(0, len(whole)) :]
-            shapes.append(tuple(1 if self.bool() else length for length in kept))
+            kept = whole[self.number(0, len(whole)) :]
+            shapes.append(tuple(1 if self.flag() else length for length in kept))
         return shapes
 
     def values(self, shape: Shape, low: float = -2.0, high: float = 2.0) -> Any:
         """Pairwise different values, a good way from the ends, and never 0."""
         size = math.prod(shape)
-        places = np.random.default_rng(self.int(0, 99)).permutation(size)
+        places = np.random.default_rng(self.number(0, 99)).permutation(size)
         return (low + (high - low) * (places + 0.431) / max(size, 1)).reshape(shape)
 
     def matrix(self, *shape: int) -> Any:
@@ -63,17 +63,17 @@ class Draw:
         return values + np.eye(rows, columns) * (1.5 + np.arange(columns))
 
     def axis(self, ndim: int) -> int:
-        return self.int(-ndim, ndim - 1)
+        return self.number(-ndim, ndim - 1)
 
     def axes(self, ndim: int) -> Any:
-        if ndim == 0 or self.bool():
+        if ndim == 0 or self.flag():
             return None
         axes = self.draw(st.lists(st.integers(-ndim, ndim - 1), unique_by=lambda axis: axis % ndim, max_size=ndim))
-        return axes[0] if len(axes) == 1 and self.bool() else tuple(axes)
+        return axes[0] if len(axes) == 1 and self.flag() else tuple(axes)
 
     def places(self, shape: Shape, length: int) -> Any:
         """Integer indices, repeated ones and negative ones among them."""
-        values = [self.int(-length, length - 1) for _ in range(math.prod(shape))]
+        values = [self.number(-length, length - 1) for _ in range(math.prod(shape))]
         return np.array(values, dtype=np.int64).reshape(shape)
 
 

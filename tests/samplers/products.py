@@ -17,22 +17,25 @@ def Einsum(d: Draw) -> Sample:
         "ij,jk->ik", "ij,jk", "ii", "ii->i", "iij->ji", "ij->", "i,j->ij", "i,i,i->", "...ij,jk->...ik", "ij,kl->jk",
         "...,...->...", ",ij->ij", "i...->...", "ij,ij->ij",
     )  # fmt: skip
-    lengths = {letter: d.int(0, 3) for letter in "ijkl."}
+    lengths = {letter: d.number(0, 3) for letter in "ijkl."}
     terms = subscripts.split("->")[0].replace("...", ".").split(",")
     shapes = [tuple(lengths[letter] for letter in term) for term in terms]
     return Sample(ag.ops.Einsum(subscripts), [d.values(shape) for shape in shapes])
 
 
 def _product_shapes(d: Draw) -> tuple[Shape, Shape]:
-    n, k, m = d.int(0, 3), d.int(0, 3), d.int(0, 3)
+    n, k, m = d.number(0, 3), d.number(0, 3), d.number(0, 3)
     batches = d.one(((), ()), ((2,), ()), ((), (2,)), ((1,), (2,)), ((2, 1), (3,)), ((0,), (1,)))
-    return d.one(((k,), (k,)), ((k,), (k, m)), ((n, k), (k,)), ((*batches[0], n, k), (*batches[1], k, m)))
+    shapes: tuple[Shape, Shape] = d.one(
+        ((k,), (k,)), ((k,), (k, m)), ((n, k), (k,)), ((*batches[0], n, k), (*batches[1], k, m))
+    )
+    return shapes
 
 
 @sampler
 def MatMul(d: Draw) -> Sample:
     a, b = _product_shapes(d)
-    turn = len(a) > 1 and d.bool(), len(b) > 1 and d.bool()
+    turn = len(a) > 1 and d.flag(), len(b) > 1 and d.flag()
     arrays = [d.values(shape) for shape in (a, b)]
     arrays = [np.swapaxes(each, -1, -2) if flag else each for each, flag in zip(arrays, turn, strict=True)]
     return Sample(ag.ops.MatMul(*turn), arrays)
@@ -40,14 +43,14 @@ def MatMul(d: Draw) -> Sample:
 
 @sampler
 def Linear(d: Draw) -> Sample:
-    k, n = d.int(0, 3), d.int(0, 3)
+    k, n = d.number(0, 3), d.number(0, 3)
     operands = [d.values((*d.shape(high=2), k)), d.values((n, k)), d.values((n,))]
     return Sample(ag.ops.Linear(), operands[: d.one(2, 3)])
 
 
 @sampler
 def tensordot(d: Draw) -> Sample:
-    count = d.int(0, 2)
+    count = d.number(0, 2)
     shared = d.shape(count, count)
     a, b = d.shape(high=1) + shared, shared + d.shape(high=1)
     axes = d.one(count, (list(range(-count, 0)), list(range(count))))
@@ -56,13 +59,13 @@ def tensordot(d: Draw) -> Sample:
 
 @sampler
 def vecdot(d: Draw) -> Sample:
-    k = d.int(0, 3)
+    k = d.number(0, 3)
     return Sample(ag.vecdot, [d.values((*d.one((), (2,)), k)), d.values((*d.one((), (2,), (1,)), k))])
 
 
 @sampler
 def dot(d: Draw) -> Sample:
-    k = d.int(0, 3)
+    k = d.number(0, 3)
     return Sample(
         ag.dot, [d.values(shape) for shape in d.one(((k,), (k,)), ((2, k), (k, 2)), ((), (k,)), ((2, k), (k,)))]
     )
@@ -70,7 +73,7 @@ def dot(d: Draw) -> Sample:
 
 @sampler
 def outer(d: Draw) -> Sample:
-    return Sample(ag.outer, [d.values((d.int(0, 3),)), d.values((d.int(0, 3),))])
+    return Sample(ag.outer, [d.values((d.number(0, 3),)), d.values((d.number(0, 3),))])
 
 
 @sampler
@@ -82,10 +85,15 @@ def kron(d: Draw) -> Sample:
 def _windows(d: Draw) -> tuple[dict[str, Any], Shape, Shape]:
     """The configuration of a convolution, and the shapes of input and weight."""
     axes, groups = d.one(1, 1, 2), d.one(1, 2)
-    options: dict[str, Any] = {"stride": d.int(1, 2), "dilation": d.int(1, 2), "padding": d.int(0, 1), "groups": groups}
-    kernel = tuple(d.int(1, 2) for _ in range(axes))
-    lengths = tuple(d.int(3, 4) for _ in range(axes))
-    return options, (d.int(0, 2), groups, *lengths), (groups * d.int(1, 2), 1, *kernel)
+    options: dict[str, Any] = {
+        "stride": d.number(1, 2),
+        "dilation": d.number(1, 2),
+        "padding": d.number(0, 1),
+        "groups": groups,
+    }
+    kernel = tuple(d.number(1, 2) for _ in range(axes))
+    lengths = tuple(d.number(3, 4) for _ in range(axes))
+    return options, (d.number(0, 2), groups, *lengths), (groups * d.number(1, 2), 1, *kernel)
 
 
 @sampler
@@ -112,17 +120,22 @@ def ConvWeightGradient(d: Draw) -> Sample:
 @sampler
 def conv_transpose(d: Draw) -> Sample:
     options, _, w = _windows(d)
-    options["output_padding"] = d.int(0, max(options["stride"], options["dilation"]) - 1)
-    x = (d.int(0, 2), w[0], *[d.int(2, 3) for _ in w[2:]])
+    options["output_padding"] = d.number(0, max(options["stride"], options["dilation"]) - 1)
+    x = (d.number(0, 2), w[0], *[d.number(2, 3) for _ in w[2:]])
     operands = [d.values(x), d.values(w), d.values((options["groups"],))][: d.one(2, 3)]
     return Sample(lambda *operands: ag.conv_transpose(*operands, **options), operands)
 
 
 def _pool(d: Draw) -> tuple[dict[str, Any], Shape]:
     axes = d.one(1, 1, 2)
-    kernel = d.int(1, 3)
-    options = {"kernel": kernel, "stride": d.one(None, 1, 2), "padding": d.int(0, kernel // 2), "ceil_mode": d.bool()}
-    return options, (d.int(1, 2), d.int(1, 2), *[d.int(3, 4) for _ in range(axes)])
+    kernel = d.number(1, 3)
+    options = {
+        "kernel": kernel,
+        "stride": d.one(None, 1, 2),
+        "padding": d.number(0, kernel // 2),
+        "ceil_mode": d.flag(),
+    }
+    return options, (d.number(1, 2), d.number(1, 2), *[d.number(3, 4) for _ in range(axes)])
 
 
 @sampler
@@ -141,7 +154,7 @@ def MaxPoolGradient(d: Draw) -> Sample:
 @sampler
 def AvgPool(d: Draw) -> Sample:
     options, shape = _pool(d)
-    more = {"count_include_pad": d.bool(), "divisor_override": d.one(None, 3)}
+    more = {"count_include_pad": d.flag(), "divisor_override": d.one(None, 3)}
     return Sample(ag.ops.AvgPool(**options, **more), [d.values(shape)])
 
 
@@ -154,7 +167,7 @@ def AvgPoolGradient(d: Draw) -> Sample:
 
 @sampler
 def CrossEntropy(d: Draw) -> Sample:
-    n, c = d.int(1, 3), d.int(1, 3)
+    n, c = d.number(1, 3), d.number(1, 3)
     targets = d.places((n,), c) % c
     op = ag.ops.CrossEntropy(d.one("mean", "sum", "none"), label_smoothing=d.one(0.0, 0.2))
     return Sample(op, [d.values((n, c)), targets], complex=False)

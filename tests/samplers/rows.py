@@ -58,7 +58,7 @@ def _reduction(name: str, least: int = 0, smooth: tuple[float, float] = (-2.0, 2
         more = {} if options is None else options(d)
         if _count(shape, axis) < least + more.get("correction", 0):
             shape, axis = (3, 2), d.one(0, None, (0, 1))
-        op = kind(axis=axis, keepdims=d.bool(), **more)
+        op = kind(axis=axis, keepdims=d.flag(), **more)
         ordered = name in ("Max", "Min")
         return Sample(op, [d.values(shape, *smooth)], complex=not ordered and name != "LogSumExp", flat=not ordered)
 
@@ -102,7 +102,7 @@ SAMPLERS["LogSoftmax"] = _along("LogSoftmax", False)
 @sampler
 def Where(d: Draw) -> Sample:
     first, second, third = d.broadcast(3)
-    condition = np.random.default_rng(d.int(0, 99)).random(first) > 0.5
+    condition = np.random.default_rng(d.number(0, 99)).random(first) > 0.5
     given = d.one({}, {}, {"x": 1.5}, {"y": 2})
     rest = [d.values(second), d.values(third)][: 2 - len(given)]
     return Sample(ag.ops.Where(**given), [condition, *rest])

@@ -31,7 +31,7 @@ def GetItem(d: Draw) -> Sample:
 
 
 def _selected(shape: Shape, index: Any) -> Shape:
-    return np.zeros(shape)[index].shape
+    return tuple(np.zeros(shape)[index].shape)
 
 
 @sampler
@@ -60,7 +60,7 @@ def Take(d: Draw) -> Sample:
 def TakeAlongAxis(d: Draw) -> Sample:
     shape = d.shape(1, least=1)
     axis = d.axis(len(shape)) % len(shape)
-    indices = d.places((*shape[:axis], d.int(0, 3), *shape[axis + 1 :]), shape[axis])
+    indices = d.places((*shape[:axis], d.number(0, 3), *shape[axis + 1 :]), shape[axis])
     return Sample(ag.ops.TakeAlongAxis(axis), [d.values(shape), indices])
 
 
@@ -68,7 +68,7 @@ def TakeAlongAxis(d: Draw) -> Sample:
 def ScatterAdd(d: Draw) -> Sample:
     shape = d.shape(1, least=1)
     axis = d.axis(len(shape)) % len(shape)
-    indices = d.places((d.int(0, 3),), shape[axis])
+    indices = d.places((d.number(0, 3),), shape[axis])
     values = (*shape[:axis], *indices.shape, *shape[axis + 1 :])
     return Sample(ag.ops.ScatterAdd(axis), [d.values(shape), indices, d.values(values)])
 
@@ -76,14 +76,14 @@ def ScatterAdd(d: Draw) -> Sample:
 @sampler
 def Sort(d: Draw) -> Sample:
     shape = d.shape(1)
-    return Sample(ag.ops.Sort(d.axis(len(shape)), d.bool()), [d.values(shape)], flat=False)
+    return Sample(ag.ops.Sort(d.axis(len(shape)), d.flag()), [d.values(shape)], flat=False)
 
 
 @sampler
 def TopKValues(d: Draw) -> Sample:
     shape = d.shape(1, least=1)
     axis = d.axis(len(shape))
-    op = ag.ops.TopKValues(d.int(0, shape[axis]), axis, d.bool())
+    op = ag.ops.TopKValues(d.number(0, shape[axis]), axis, d.flag())
     return Sample(op, [d.values(shape)], flat=False)
 
 
@@ -107,7 +107,7 @@ def ToDevice(d: Draw) -> Sample:
 @sampler
 def BroadcastTo(d: Draw) -> Sample:
     given, _ = d.broadcast(2)
-    wide = tuple(d.int(0, 3) if length == 1 else length for length in given)
+    wide = tuple(d.number(0, 3) if length == 1 else length for length in given)
     return Sample(ag.ops.BroadcastTo((*d.shape(high=1), *wide)), [d.values(given)])
 
 
@@ -115,14 +115,14 @@ def BroadcastTo(d: Draw) -> Sample:
 def Concat(d: Draw) -> Sample:
     shape = d.shape(1)
     axis = d.axis(len(shape)) % len(shape)
-    others = [(*shape[:axis], d.int(0, 3), *shape[axis + 1 :]) for _ in range(d.int(0, 2))]
+    others = [(*shape[:axis], d.number(0, 3), *shape[axis + 1 :]) for _ in range(d.number(0, 2))]
     return Sample(ag.ops.Concat(axis), [d.values(each) for each in (shape, *others)])
 
 
 @sampler
 def Stack(d: Draw) -> Sample:
     shape = d.shape(high=2)
-    return Sample(ag.ops.Stack(d.axis(len(shape) + 1)), [d.values(shape) for _ in range(d.int(1, 3))])
+    return Sample(ag.ops.Stack(d.axis(len(shape) + 1)), [d.values(shape) for _ in range(d.number(1, 3))])
 
 
 @sampler
@@ -160,14 +160,14 @@ def Roll(d: Draw) -> Sample:
     shape = d.shape(1)
     axis = d.one(None, 0, (0, -1) if len(shape) > 1 else (0,))
     return Sample(
-        ag.ops.Roll(tuple(d.int(-4, 4) for _ in axis) if isinstance(axis, tuple) else 2, axis), [d.values(shape)]
+        ag.ops.Roll(tuple(d.number(-4, 4) for _ in axis) if isinstance(axis, tuple) else 2, axis), [d.values(shape)]
     )
 
 
 @sampler
 def Pad(d: Draw) -> Sample:
     shape = d.shape()
-    return Sample(ag.ops.Pad([(d.int(0, 2), d.int(0, 2)) for _ in shape], 1.5), [d.values(shape)])
+    return Sample(ag.ops.Pad([(d.number(0, 2), d.number(0, 2)) for _ in shape], 1.5), [d.values(shape)])
 
 
 @sampler
@@ -181,8 +181,8 @@ def _of_matrix(name: str, make: Callable[[Draw], Callable[..., Any]]) -> None:
 
 
 _of_matrix("MatrixTranspose", lambda d: ag.ops.MatrixTranspose())
-_of_matrix("Triangle", lambda d: ag.ops.Triangle(d.bool(), d.int(-2, 2)))
-_of_matrix("Diagonal", lambda d: ag.ops.Diagonal(d.int(-2, 2)))
+_of_matrix("Triangle", lambda d: ag.ops.Triangle(d.flag(), d.number(-2, 2)))
+_of_matrix("Diagonal", lambda d: ag.ops.Diagonal(d.number(-2, 2)))
 _of_matrix("tril", lambda d: ag.tril)
 _of_matrix("triu", lambda d: ag.triu)
 _of_matrix("trace", lambda d: ag.trace)
@@ -190,18 +190,18 @@ _of_matrix("swapaxes", lambda d: lambda x: ag.swapaxes(x, 0, -1))
 _of_matrix("moveaxis", lambda d: lambda x: ag.moveaxis(x, 0, -1))
 _of_matrix("split", lambda d: lambda x: tuple(ag.split(x, [1], axis=1)))
 _of_matrix("unstack", lambda d: lambda x: tuple(ag.unstack(x, axis=-1)) or x)
-_of_matrix("diff", lambda d: (lambda n: lambda x: ag.diff(ag.concat([x, x * x, x]), n=n, axis=0))(d.int(0, 2)))
+_of_matrix("diff", lambda d: (lambda n: lambda x: ag.diff(ag.concat([x, x * x, x]), n=n, axis=0))(d.number(0, 2)))
 _of_matrix("repeat", lambda d: (lambda axis: lambda x: ag.repeat(x, 2, axis=axis))(d.one(None, 0, -1)))
 _of_matrix("tile", lambda d: (lambda times: lambda x: ag.tile(x, times))(d.one(2, (1, 2, 1, 2), (0, 1))))
 
 
 @sampler
 def rot90(d: Draw) -> Sample:
-    k = d.int(-2, 3)
+    k = d.number(-2, 3)
     return Sample(lambda x: ag.rot90(x, k=k), [d.values(d.shape(2))])
 
 
 @sampler
 def DiagonalPut(d: Draw) -> Sample:
-    shape, offset = (*d.one((), (2,)), d.int(1, 3), d.int(1, 3)), d.int(-1, 1)
+    shape, offset = (*d.one((), (2,)), d.number(1, 3), d.number(1, 3)), d.number(-1, 1)
     return Sample(ag.ops.DiagonalPut(shape, offset), [d.values(np.diagonal(np.zeros(shape), offset, -2, -1).shape)])

@@ -17,7 +17,7 @@ def _definite(x: Any) -> Any:
 
 
 def _square(d: Draw) -> Any:
-    n = d.int(1, 3)
+    n = d.number(1, 3)
     return d.matrix(*d.one((), (2,), (0,)), n, n)
 
 
@@ -26,7 +26,7 @@ def _of_square(name: str, call: Callable[..., Any]) -> None:
 
 
 def _rectangle(d: Draw) -> Any:
-    return d.matrix(*d.one((), (2,)), d.int(1, 3), d.int(1, 3))
+    return d.matrix(*d.one((), (2,)), d.number(1, 3), d.number(1, 3))
 
 
 def _of_rectangle(name: str, call: Callable[..., Any]) -> None:
@@ -73,13 +73,13 @@ def Solve(d: Draw) -> Sample:
 @sampler
 def linalg__matrix_norm(d: Draw) -> Sample:
     order = d.one("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
-    keepdims = d.bool()
+    keepdims = d.flag()
     return Sample(lambda x: ag.linalg.matrix_norm(x, ord=order, keepdims=keepdims), [_rectangle(d)], flat=False)
 
 
 @sampler
 def linalg__vector_norm(d: Draw) -> Sample:
-    order, keepdims = d.one(0, 0.5, 1, 2, 3, math.inf, -math.inf), d.bool()
+    order, keepdims = d.one(0, 0.5, 1, 2, 3, math.inf, -math.inf), d.flag()
     x = d.values(d.shape(1, least=1), 0.5, 2.0)
     axis = d.axes(x.ndim)
     return Sample(lambda x: ag.linalg.vector_norm(x, ord=order, axis=axis, keepdims=keepdims), [x], flat=False)

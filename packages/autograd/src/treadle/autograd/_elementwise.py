@@ -13,6 +13,7 @@ from treadle.ndarray import DType, DTypeError, broadcast_shapes
 
 __all__ = ["BinaryOp", "UnaryOp"]
 
+Scalar = bool | int | float
 X, Y, Z = 1, 2, 4  # bits of what is saved: left operand, right operand, result
 
 
@@ -88,10 +89,10 @@ class BinaryOp(Op):
     right_needs = ""
     configuration = ("left", "right")
 
-    def __init__(self, *, left: bool | int | float | None = None, right: bool | int | float | None = None) -> None:
+    def __init__(self, *, left: Scalar | None = None, right: Scalar | None = None) -> None:
         if left is not None and right is not None:
             raise DTypeError(f"{type(self).__name__}: one operand must be a tensor, not both scalars")
-        if isinstance(left, complex) or isinstance(right, complex):
+        if any(isinstance(each, complex) for each in (left, right)):
             raise DTypeError(f"{type(self).__name__}: a complex scalar is no configuration; call the op with it")
         self.left = left
         self.right = right

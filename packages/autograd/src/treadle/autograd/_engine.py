@@ -227,7 +227,7 @@ class Run:
         inputs: Any = node._inputs
         view = GraphView(node, constant) if self.create_graph else node
         if node._data.dtype.kind == "c" and op.holomorphic:
-            results = mirrored(op, self.xp, grad, view)
+            results: Any = mirrored(op, self.xp, grad, view)
         else:
             results = op.backward(self.xp, grad, view)
         if type(results) is not tuple:
@@ -281,7 +281,7 @@ class Run:
                     f"op hook {hook!r} of {node._op}: it gave {len(changed)} gradients for {len(results)} inputs"
                 )
             results = tuple([_taken(each, not self.create_graph) for each in changed])
-            for index, operand in enumerate(node._inputs):
+            for index, operand in enumerate(node.inputs):
                 if isinstance(operand, TensorTuple) and not isinstance(results[index], TupleGradient):
                     raise _misfit(node, index, operand, results[index], tuple)
         return results

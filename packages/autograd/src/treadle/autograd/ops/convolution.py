@@ -259,7 +259,8 @@ def _tried(
     if configured:
         whole = getattr(op, configured)
         lengths.update(whole[:1])
-        twin = type(op).__new__(type(op))
+        kind: Any = type(op)
+        twin = kind.__new__(kind)
         twin.__dict__.update(op.__dict__ | {configured: (0, *whole[1:])})
         result = twin.forward(nd, *empty)[0]
     else:

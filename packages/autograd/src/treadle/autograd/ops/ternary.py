@@ -10,7 +10,7 @@ from treadle.ndarray import DType, DTypeError, broadcast_shapes
 
 __all__ = ["Clip", "Where"]
 
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 
 
 class Where(Op):
