@@ -102,6 +102,7 @@ def test_errors_come_at_the_call_as_in_eager_mode(name: str, data: Any) -> None:
             eager = _outcome(call)
         with ag.lazy():
             lazy = _outcome(call)
-        if lazy != eager and eager not in OF_VALUES:
+        two_faults = lazy in OF_VALUES and isinstance(eager, type)
+        if lazy != eager and eager not in OF_VALUES and not two_faults:
             different.append(f"{sample.call}: {what}: eager {eager}, lazy {lazy}")
     assert not different, "\n".join(different)

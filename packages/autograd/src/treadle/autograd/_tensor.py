@@ -52,9 +52,7 @@ class Op:
     the namespace to compute with: ``treadle.ndarray``, or, for gradients that can be differentiated again, the tensor
     functions of the same names. ``infer(self, shapes, dtypes)`` gives the shape and dtype of the result without
     computing. An op keeps no per-call state, and neither method writes into its arguments.
-
-    ``holomorphic`` says that the op is complex differentiable in all its operands: then ``backward`` is written as for
-    real numbers, g f'(x), and the engine makes the gradient of complex operands of it, g conj(f'(x)).
+    ``holomorphic``: the op is complex differentiable, and ``backward`` written as for real numbers, see docs/own-op.md.
 
     >>> import treadle.autograd as ag
     >>> class Cube(ag.Op):
