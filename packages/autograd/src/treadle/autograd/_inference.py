@@ -10,9 +10,9 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._op import as_scalar
-from treadle.ndarray import DType
+from treadle.ndarray import DType, TreadleError
 
-__all__ = ["Shape", "floating", "promote", "tried", "tried_as_view"]
+__all__ = ["Shape", "attempt", "floating", "promote", "tried", "tried_as_view"]
 
 Shape = tuple[int, ...]
 
@@ -33,8 +33,16 @@ def tried(op: Any, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> DTyp
     """The dtype of an op's result, found by a call with one element along each axis; raises what the call raises."""
     small = [tuple([min(length, 1) for length in shape]) for shape in shapes]
     operands = [nd.zeros(shape, dtype=dtype, device="cpu") for shape, dtype in zip(small, dtypes, strict=True)]
-    result: DType = op.forward(nd, *operands)[0].dtype
+    result: DType = attempt(op, shapes, operands).dtype
     return result
+
+
+def attempt(op: Any, shapes: tuple[Shape, ...], operands: list[Any]) -> Any:
+    """The result of a trial call; its errors name the real operands' shapes as well."""
+    try:
+        return op.forward(nd, *operands)[0]
+    except TreadleError as error:
+        raise type(error)(f"{op}: operands of shapes {list(shapes)}: {error}") from None
 
 
 def tried_as_view(op: Any, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:

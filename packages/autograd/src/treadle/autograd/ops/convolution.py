@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd._inference import attempt
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, fit
 from treadle.autograd.ops.manipulation import reshape
@@ -262,9 +263,9 @@ def _tried(
         kind: Any = type(op)
         twin = kind.__new__(kind)
         twin.__dict__.update(op.__dict__ | {configured: (0, *whole[1:])})
-        result = twin.forward(nd, *empty)[0]
+        result = attempt(twin, shapes, empty)
     else:
-        result = op.forward(nd, *empty)[0]
+        result = attempt(op, shapes, empty)
     if len(lengths) > 1:
         raise ShapeError(f"{op}: batches of {sorted(lengths)} examples in shapes {shapes}")
     return (*lengths, *result.shape[1:]), result.dtype
