@@ -27,7 +27,7 @@ def alike(x: Any, y: Any) -> bool:
 
 def differentiable(x: NDArray) -> bool:
     """Whether a gradient can flow through an array of this dtype."""
-    return x.dtype.kind == "f"
+    return x.dtype.kind in "fc"
 
 
 def total_version(saved: tuple[Any, ...]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle.ndarray as _nd
 from treadle.autograd._arrays import alike, binary, unary, untrack
-from treadle.autograd._inference import Shape, promote, result_of_row
+from treadle.autograd._inference import Shape, tried
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Op, Tensor, apply
 from treadle.autograd.errors import OpContractError
@@ -16,11 +16,15 @@ from treadle.ndarray._native import binary_number, unary_number
 
 __all__ = ["BinaryOp", "UnaryOp"]
 
+Scalar = bool | int | float
 X, Y, Z = 1, 2, 4  # bits of what is saved: left operand, right operand, result
 
 
 def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
-    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype."""
+    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype.
+
+    Of a complex gradient a real operand gets the real part.
+    """
     given = grad.shape
     if given != shape:
         added = len(given) - len(shape)
@@ -30,7 +34,11 @@ def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
             grad = xp.reshape(grad, shape)
         else:
             grad = xp.sum(grad, axis=tuple(range(added)))
-    return grad if grad.dtype is dtype else xp.astype(grad, dtype)
+    if grad.dtype is dtype:
+        return grad
+    if grad.dtype.kind == "c" and dtype.kind != "c":  # a real operand has no imaginary part to move
+        grad = xp.real(grad)
+    return xp.astype(grad, dtype)
 
 
 def _fitted(gradient: Any, operand: Tensor) -> Any:
@@ -53,6 +61,7 @@ class UnaryOp(Op):
     """
 
     name = ""
+    holomorphic = True
     saves = "x"
     configuration = ()
 
@@ -99,7 +108,7 @@ class UnaryOp(Op):
         raise TypeError(f"{type(self).__name__} defines no derive")
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], result_of_row(self.name, dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class BinaryOp(Op):
@@ -114,13 +123,16 @@ class BinaryOp(Op):
     """
 
     name = ""
+    holomorphic = True
     left_needs = ""
     right_needs = ""
     configuration = ("left", "right")
 
-    def __init__(self, *, left: bool | int | float | None = None, right: bool | int | float | None = None) -> None:
+    def __init__(self, *, left: Scalar | None = None, right: Scalar | None = None) -> None:
         if left is not None and right is not None:
             raise DTypeError(f"{type(self).__name__}: one operand must be a tensor, not both scalars")
+        if any(isinstance(each, complex) for each in (left, right)):
+            raise DTypeError(f"{type(self).__name__}: a complex scalar is no configuration; call the op with it")
         self.left = left
         self.right = right
         self._left_saving = _bits(self.left_needs)
@@ -204,11 +216,15 @@ class BinaryOp(Op):
         other = inputs[1 - index]
         if scalar is None or not isinstance(other, Tensor):
             raise refuse(self, index, inputs[index])
+        if isinstance(scalar, complex):  # an operand like any other, of the precision of the other one
+            dtype = _nd.result_type(other.dtype, scalar)
+            wide = Tensor(_nd.asarray(scalar, dtype=dtype, device=other.device))
+            return apply(self, (other, wide) if index else (wide, other))
         return apply(_with_scalar(self, scalar, index), (other,))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        scalars = [each for each in (self.left, self.right) if each is not None]
-        return broadcast_shapes(*shapes), result_of_row(self.name, promote(*dtypes, *scalars))
+        dtype = tried(self, shapes, dtypes)
+        return broadcast_shapes(*shapes), dtype
 
 
 def _bits(needs: str) -> int:

@@ -18,6 +18,7 @@ import treadle.ndarray as _nd
 from treadle.autograd._arrays import alike
 from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._node import STATE, GraphView
+from treadle.autograd._op import mirrored
 from treadle.autograd._tables import Integers, Slots
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TensorTuple, TupleGradient
@@ -138,6 +139,11 @@ class Run:
 
     def _seed(self, root: Tensor, gradient: Any, slot: int) -> None:
         """Put the gradient that backward starts with at a root."""
+        if gradient is None and root.dtype.kind == "c":
+            raise GradientError(
+                f"backward: the tensor is complex ({root.dtype}), which has no gradient by default; give one, or take "
+                "real(), imag() or abs() first"
+            )
         if gradient is None:
             gradient = constant(_nd.ones_like(root.data))
         elif not isinstance(gradient, Tensor):
@@ -228,7 +234,9 @@ class Run:
         op: Any = node._op
         inputs: Any = node._inputs
         results: Any
-        if self.create_graph:
+        if node._data.dtype.kind == "c" and op.holomorphic:
+            results = mirrored(op, self.xp, grad, GraphView(node, constant) if self.create_graph else node)
+        elif self.create_graph:
             results = op.backward(self.xp, grad, GraphView(node, constant))
         elif op._is_direct:
             results = op._gradients(grad, node)
@@ -282,7 +290,7 @@ class Run:
 
 def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:
     """A tensor tuple's gradient is one for each of its items, or None; all else that comes here does not fit."""
-    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple):
+    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple) or not operand.takes(gradient):
         raise _misfit(node, index, operand, gradient, kind)
 
 

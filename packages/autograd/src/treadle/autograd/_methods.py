@@ -163,6 +163,21 @@ class Methods(Node):
     def __mod__(self, other: Any) -> "Tensor":
         return _functions.remainder(self, other)
 
+    def __rfloordiv__(self, other: Any) -> "Tensor":
+        return _functions.floor_divide(other, self)
+
+    def __rmod__(self, other: Any) -> "Tensor":
+        return _functions.remainder(other, self)
+
+    def __rand__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_and(other, self)
+
+    def __ror__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_or(other, self)
+
+    def __rxor__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_xor(other, self)
+
     def realize(self) -> Any:
         """Compute the value now if lazy mode has put it off. Returns self."""
         self._value()

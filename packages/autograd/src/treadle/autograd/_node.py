@@ -267,7 +267,8 @@ class Node:
         """Call ``hook(node, gradients, grad)`` after the backward rule of the op that made this tensor has run.
 
         ``node`` is this tensor, ``gradients`` the rule's results, one for each of ``node.inputs`` (None where none is
-        wanted), and ``grad`` the gradient of this tensor. The hook returns None, or the gradients to take instead.
+        wanted), and ``grad`` the gradient of this tensor. The gradient of an op's several results together is a tuple
+        with None for those that nothing used. The hook returns None, or the gradients to take instead.
         Raises GradientError for a leaf and for a tensor that requires no grad.
         """
         if self._op is None or not self._requires_grad:

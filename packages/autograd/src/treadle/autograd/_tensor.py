@@ -53,6 +53,7 @@ class Op:
     the namespace to compute with: ``treadle.ndarray``, or, for gradients that can be differentiated again, the tensor
     functions of the same names. ``infer(self, shapes, dtypes)`` gives the shape and dtype of the result without
     computing. An op keeps no per-call state, and neither method writes into its arguments.
+    ``holomorphic``: the op is complex differentiable, and ``backward`` written as for real numbers, see docs/own-op.md.
 
     >>> import treadle.autograd as ag
     >>> class Cube(ag.Op):
@@ -67,6 +68,8 @@ class Op:
     >>> x.grad.tolist()
     [12.0]
     """
+
+    holomorphic = False
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
@@ -235,7 +238,8 @@ class Tensor(Methods):
     """An array in a computational graph, and the node of the op that made it.
 
     ``data`` is an array or what ``treadle.ndarray.asarray`` takes (whose memory is shared where it can be), or another
-    tensor. ``requires_grad`` (floating dtypes only) makes ops on it record a graph, and ``backward()`` fill ``.grad``.
+    tensor. ``requires_grad`` (floating and complex dtypes only) makes ops on it record a graph, and ``backward()`` fill
+    ``.grad``.
     ``name`` is shown in pictures of the graph.
 
     Python and NumPy scalars are weak beside a tensor: ``x * 2.5`` keeps x's floating dtype.
@@ -283,7 +287,7 @@ class Tensor(Methods):
             raise AttributeError(f"the data of the result of {self._op} is read-only; only a leaf's can be exchanged")
         if type(value) is not _array_type:
             raise DTypeError(f"Tensor.data must be an NDArray, not {type(value).__name__}")
-        if self._requires_grad and value.dtype.kind != "f":
+        if self._requires_grad and value.dtype.kind not in "fc":
             raise DTypeError(f"Tensor.data: this tensor requires grad, which {value.dtype.name} values cannot have")
         self._exchange(value)
 
@@ -312,16 +316,16 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor. Can be set on leaves of a floating dtype."""
+        """Whether gradients flow to this tensor. Can be set on leaves of a floating or complex dtype."""
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if self._op is not None:
             raise GradientError(f"requires_grad of the result of {self._op} cannot be set; use detach()")
-        if value and self.dtype.kind != "f":
+        if value and self.dtype.kind not in "fc":
             name = self.dtype.name
-            raise DTypeError(f"only floating tensors can require grad, not {name}; convert with astype")
+            raise DTypeError(f"only floating and complex tensors can require grad, not {name}; convert with astype")
         self._requires_grad = value
 
     @property
@@ -345,10 +349,10 @@ class Tensor(Methods):
         """Add the gradients of this tensor to ``.grad`` of every leaf it depends on.
 
         ``grad`` is the gradient of this tensor, of its shape and dtype; ones by default, which for more than one
-        element gives the gradient of the sum. The graph is freed on the way unless ``retain_graph``; with
-        ``create_graph`` the gradients have graphs of their own (and the graph is kept). With ``accumulate=False`` the
-        gradients replace what stands in ``.grad``, so that no ``zero_grad`` is needed before; leaves that this tensor
-        does not depend on keep theirs.
+        element gives the gradient of the sum, and which complex tensors do not have. The graph is freed on the way
+        unless ``retain_graph``; with ``create_graph`` the gradients have graphs of their own (and the graph is kept).
+        With ``accumulate=False`` the gradients replace what stands in ``.grad``, so that no ``zero_grad`` is needed
+        before; leaves that this tensor does not depend on keep theirs.
 
         Raises GradientError if nothing here requires grad, GraphFreedError if the graph was freed, SavedValueError if
         a saved value was overwritten, OpContractError if a rule's result is wrong.

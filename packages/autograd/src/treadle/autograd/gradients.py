@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Tensor
+from treadle.autograd._tuples import TensorTuple
 from treadle.autograd.errors import GradientError
 from treadle.ndarray import DTypeError
 
@@ -78,6 +79,8 @@ def grad(
     roots = _tensors(outputs, "grad: the outputs")
     targets = _tensors(inputs, "grad: the inputs")
     for index, target in enumerate(targets):
+        if isinstance(target, TensorTuple):
+            raise GradientError(f"grad: input {index} is all results of {target.op} together; name one of them")
         if not target.requires_grad:
             raise GradientError(f"grad: input {index} does not require grad")
     seeds = _gradients(grad_outputs, len(roots), "grad")

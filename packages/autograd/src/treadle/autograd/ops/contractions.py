@@ -4,7 +4,7 @@ import string
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Einsum"]
@@ -17,6 +17,8 @@ class Einsum(Op):
     Letters that only this operand has were summed over, so their gradient is spread; a letter twice took a diagonal, so
     its gradient lies on one.
     """
+
+    holomorphic = True
 
     def __init__(self, subscripts: str) -> None:
         self.subscripts = subscripts
@@ -41,7 +43,7 @@ class Einsum(Op):
                     if 1 not in (length, lengths[letter]):
                         raise ShapeError(f"{self}: lengths {lengths[letter]} and {length} for {letter!r} in {shapes}")
                     lengths[letter] = max(lengths[letter], length) if 0 not in (length, lengths[letter]) else 0
-        return tuple(lengths[letter] for letter in output), promote(*dtypes)
+        return tuple(lengths[letter] for letter in output), tried(self, shapes, dtypes)
 
 
 def explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
@@ -143,7 +145,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The dot product along an axis; the other axes broadcast.
+    """The dot product along an axis, of conj(x1) and x2; the other axes broadcast.
 
     >>> import treadle.autograd as ag
     >>> ag.vecdot(ag.Tensor([[1.0, 2.0], [3.0, 4.0]]), ag.Tensor([1.0, 1.0])).tolist()
@@ -155,7 +157,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
         raise ShapeError(f"vecdot: axis {axis}; it counts from the end, since the operands may differ in dimensions")
     if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != x2.shape[axis]:
         raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} along axis {axis}")
-    return f.sum(x1 * x2, axis=axis)
+    return f.sum((f.conj(x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
 
 
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Axis, Shape, axes_of, reduced_shape, result_of_row
+from treadle.autograd.ops._common import Axis, Shape, tried
 from treadle.autograd.ops.reductions import ReduceOp
 from treadle.ndarray import DType
 
@@ -18,7 +18,8 @@ class Softmax(Op):
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.softmax(arrays[0], axis=self.axis)
+        (x,) = arrays
+        y = xp.softmax(x, axis=self.axis)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -26,15 +27,15 @@ class Softmax(Op):
         return y * (grad - xp.sum(grad * y, axis=self.axis, keepdims=True))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        axes_of(self.axis, len(shapes[0]), self)
-        return shapes[0], result_of_row("exp", dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class LogSoftmax(Softmax):
     """log(softmax(x)) along ``axis``, as x - max - log(sum(exp(x - max)))."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.log_softmax(arrays[0], axis=self.axis)
+        (x,) = arrays
+        y = xp.log_softmax(x, axis=self.axis)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -54,9 +55,6 @@ class LogSumExp(ReduceOp):
         x, y = node.saved
         total = self.spread(xp, xp.where(xp.equal(y, -math.inf), 0.0, y), x.shape)
         return self.spread(xp, grad, x.shape) * xp.exp(x - total)
-
-    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("exp", dtypes[0])
 
 
 def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
