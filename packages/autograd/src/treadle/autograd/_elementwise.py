@@ -73,7 +73,7 @@ class UnaryOp(Op):
 
     def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
         if len(inputs) != 1:
-            raise OpContractError(f"{self} takes 1 operand, not {len(inputs)}")
+            raise _miscounted(self, 1, len(inputs))
         first = inputs[0]
         return unary(self._number, first._data)
 
@@ -108,6 +108,8 @@ class UnaryOp(Op):
         raise TypeError(f"{type(self).__name__} defines no derive")
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        if len(shapes) != 1:
+            raise _miscounted(self, 1, len(shapes))
         return shapes[0], tried(self, shapes, dtypes)
 
 
@@ -146,7 +148,7 @@ class BinaryOp(Op):
     def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
         scalars = (self.left is not None) + (self.right is not None)
         if len(inputs) + scalars != 2:
-            raise OpContractError(f"{self} takes {2 - scalars} tensors, not {len(inputs)}")
+            raise _miscounted(self, 2 - scalars, len(inputs))
         first = inputs[0]
         if scalars == 0:
             second = inputs[1]
@@ -223,8 +225,15 @@ class BinaryOp(Op):
         return apply(_with_scalar(self, scalar, index), (other,))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        count = 2 - (self.left is not None) - (self.right is not None)
+        if len(shapes) != count:
+            raise _miscounted(self, count, len(shapes))
         dtype = tried(self, shapes, dtypes)
         return broadcast_shapes(*shapes), dtype
+
+
+def _miscounted(op: Op, wanted: int, given: int) -> OpContractError:
+    return OpContractError(f"{op} takes {wanted} tensor{'s' * (wanted > 1)}, not {given}")
 
 
 def _bits(needs: str) -> int:
@@ -249,7 +258,10 @@ def _with_scalar(op: BinaryOp, scalar: bool | int | float, index: int) -> Binary
 
 
 def _binary_forward(op: BinaryOp, xp: Any, arrays: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    if len(arrays) == 2:
+    count = 2 - (op.left is not None) - (op.right is not None)
+    if len(arrays) != count:
+        raise _miscounted(op, count, len(arrays))
+    if count == 2:
         x, y = arrays
     elif op.right is not None:
         x, y = arrays[0], op.right

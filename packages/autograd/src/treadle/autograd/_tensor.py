@@ -11,6 +11,7 @@ from treadle.autograd import _op
 from treadle.autograd._arrays import differentiable
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
+from treadle.autograd._watching import without_gradient
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
@@ -224,14 +225,6 @@ def _other(name: str, value: Any) -> Any:
 
 def _compared(name: str, data: NDArray, x: Any, y: Any) -> "Tensor":
     return without_gradient(name, constant(data), (x, y), {}, "a comparison has no gradient")
-
-
-def without_gradient(name: str, tensor: "Tensor", operands: Any, options: dict[str, Any], reason: str) -> "Tensor":
-    """The result of an array function that has no gradient, with the reason noted; watchers are shown it."""
-    broken(tensor, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
-    if STATE.watcher is not None:
-        STATE.watcher.plain(tensor, _op.named(name, options), operands)
-    return tensor
 
 
 class Tensor(Methods):

@@ -12,7 +12,8 @@ import treadle.ndarray as nd
 from treadle.autograd import fft, linalg
 from treadle.autograd._node import STATE
 from treadle.autograd._op import as_scalar, refuse
-from treadle.autograd._tensor import Tensor, constant, without_gradient
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._watching import without_gradient
 from treadle.autograd.ops.binary import (
     add,
     copysign,

@@ -46,7 +46,7 @@ cdef bint alike(object x, object y) noexcept:
 
 cdef int64_t version(object value) noexcept:
     """How often the memory of an array was written in place; 0 for what is no array."""
-    return (<Strided>value).buffer.version if is_array(value) else 0
+    return (<Strided>value).buffer.settled_version() if is_array(value) else 0
 
 
 cdef int inexact_kind(object value) noexcept:

@@ -3,6 +3,7 @@
 import string
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError
@@ -38,7 +39,10 @@ class Einsum(Op):
         terms, output = explicit(self.subscripts, [len(shape) for shape in shapes])
         lengths: dict[str, int] = {}
         for term, shape in zip(terms, shapes, strict=True):
+            own: dict[str, int] = {}
             for letter, length in zip(term, shape, strict=True):
+                if own.setdefault(letter, length) != length:  # a diagonal does not broadcast
+                    raise ShapeError(f"{self}: lengths {own[letter]} and {length} for {letter!r} in shape {shape}")
                 if lengths.setdefault(letter, length) != length:
                     if 1 not in (length, lengths[letter]):
                         raise ShapeError(f"{self}: lengths {lengths[letter]} and {length} for {letter!r} in {shapes}")
@@ -48,6 +52,8 @@ class Einsum(Op):
 
 def explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
     """The letters of each operand's axes and of the result's, with those of the ellipsis spelled out."""
+    if not isinstance(subscripts, str):
+        raise nd.ArgumentError(f"einsum: subscripts is a {type(subscripts).__name__}; it is a str such as 'ij,jk->ik'")
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
-from treadle.autograd._tensor import Op, Tensor, constant, without_gradient
+from treadle.autograd._tensor import Op, Tensor, constant
+from treadle.autograd._watching import without_gradient
 from treadle.autograd.ops._common import Shape, axes_of, call, on_arrays, tried
 from treadle.autograd.ops.indexing import PutItem, _along_axis
 from treadle.ndarray import DType, ShapeError
