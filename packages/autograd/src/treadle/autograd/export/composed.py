@@ -228,7 +228,8 @@ def avg_pool_gradient(
 
 
 DEFINITIONS: dict[str, Any] = {
-    "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, "logcumsumexp": logcumsumexp, "var": var, "std": std, "roll": roll,
+    "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, "logcumsumexp": logcumsumexp,
+    "var": var, "std": std, "roll": roll,
     "stack": stack, "tile": tile, "outer": outer, "linalg.vector_norm": square_norm, "clip": clip,
     "tril": triangle(nd.tril), "triu": triangle(nd.triu), "tensordot": contraction(_tensordot),
     "linalg.matmul": lambda xp, x, y: xp.matmul(x, y),
