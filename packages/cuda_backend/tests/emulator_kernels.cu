@@ -15,6 +15,7 @@ template <class Kernel, class... Arguments> int start(Kernel kernel, dim3 blocks
 
 EXPORT const char *last_failure() { return cudaGetErrorString(cudaErrorLaunchFailure); }
 EXPORT const char *error_name(int error) { return cudaGetErrorName(static_cast<cudaError_t>(error)); }
+EXPORT int is_reversed() { return emulation::reversed(); }
 EXPORT void set_reversed(int reversed) { emulation::set_reversed(reversed != 0); }
 
 /* --- indices --- */
