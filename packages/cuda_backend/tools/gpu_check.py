@@ -33,7 +33,6 @@ TOTAL = 470
 """Seconds for all."""
 SHARES = {"build": 210, "tests": 130, "sanitizer": 60, "timings": 100}
 """The most seconds that a stage may take; what one leaves, none of the others needs."""
-TRANSFERS = ("packages/cuda_backend/tests/test_schedules.py", "packages/cuda_backend/tests/test_streams.py")
 
 
 class Check:
@@ -108,7 +107,8 @@ class Check:
 
     def tests(self) -> dict[str, Any]:
         if self.quick:
-            suites = [str(PACKAGE / "tests" / name) for name in ("test_matmul.py", "test_random.py")]
+            suites = [str(PACKAGE / "tests" / name) for name in ("test_optimizer.py", "test_random.py")]
+            suites = [suite for suite in suites if Path(suite).exists()]
         else:
             missing = [] if importable("mpmath") else ["--ignore=tests/conformance/test_accuracy.py"]
             apart = ("test_build.py", "test_emulator.py", "test_failures.py", "test_gpu_check.py", "test_mutants.py")

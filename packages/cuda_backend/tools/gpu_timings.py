@@ -225,8 +225,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
-    torch = _torch()
-    if torch is not None and options.device == "cuda" and not torch.cuda.is_available():
+    torch = _torch() if options.device == "cuda" else None  # there is nothing to compare an emulation with
+    if torch is not None and not torch.cuda.is_available():
         torch = None
     n = 4096 if options.quick else 1 << 26
     timer, arrays = Timer(options.device, torch, options.quick), Arrays(options.device, torch)
