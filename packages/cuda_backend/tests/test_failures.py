@@ -28,7 +28,9 @@ def limit() -> Iterator[int]:
 
 
 def test_out_of_memory_says_what_there_is(limit: int) -> None:
-    with pytest.raises(DeviceMemoryError, match=rf"allocation of 2097152 bytes: out of memory .* of {limit} bytes free"):
+    with pytest.raises(
+        DeviceMemoryError, match=rf"allocation of 2097152 bytes: out of memory .* of {limit} bytes free"
+    ):
         nd.empty(1 << 21, dtype="uint8", device=EMULATED)
     assert issubclass(DeviceMemoryError, MemoryError)
 

@@ -80,9 +80,7 @@ def test_a_stream_is_named_and_waited_for() -> None:
         ({"strides": (4, 4)}, nd.ShapeError, "not complete"),
     ],
 )
-def test_descriptions_that_are_refused(
-    device: str, changes: dict[str, Any], error: type[Exception], text: str
-) -> None:
+def test_descriptions_that_are_refused(device: str, changes: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         from_array_interface(Other(nd.ones(4, device=device), **changes), device=device)
 

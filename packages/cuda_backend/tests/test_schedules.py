@@ -42,6 +42,8 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "reduce rows": lambda: nd.sum(real(70, 40), axis=1),
     "reduce columns": lambda: nd.sum(real(700, 40), axis=0),
     "reduce in parts": lambda: nd.sum(real(70000)),
+    "arg_reduce rows": lambda: nd.argmax(real(70, 300), axis=1),
+    "arg_reduce columns": lambda: nd.argmin(real(700, 40), axis=0),
     "arg_reduce": lambda: nd.argmax(whole(3, 70000)),
     "scan": lambda: nd.cumsum(real(3, 700), axis=1),
     "matmul": lambda: real(70, 90) @ real(90, 40),

@@ -2,17 +2,17 @@
 
     python packages/cuda_backend/tools/gpu_check.py [--out FOLDER] [--installed] [--quick] [--device cuda_emulated]
 
-Needs a GPU with its driver, nvcc (on PATH, CUDA_HOME, /usr/local/cuda or from wheels), g++, and of Python NumPy, Cython,
-setuptools, pytest and hypothesis; PyTorch is the peer where it is there. In this order it
+Needs a GPU with its driver, nvcc (on PATH, CUDA_HOME, /usr/local/cuda or from wheels), g++, and of Python NumPy,
+Cython, setuptools, pytest and hypothesis; PyTorch is the peer where it is there. In this order it
 
 1. builds the packages for this GPU alone, into FOLDER/site (``--installed``: takes those that are installed);
 2. runs the tests of the kernels and the conformance tests on the device;
 3. runs a short list under compute-sanitizer, memcheck and racecheck, where that is there;
 4. times each kernel family against PyTorch, the copy bandwidth and the matrix rate, all measured in the same run.
 
-It writes FOLDER/gpu_check.json after every stage and prints a table last. A stage that fails or runs out of its time does not
-keep the others from running; the exit status tells. ``--device cuda_emulated`` runs the same on the host, to try this
-script out: its times mean nothing.
+It writes FOLDER/gpu_check.json after every stage and prints a table last. A stage that fails or runs out of its time
+does not keep the others from running; the exit status tells. ``--device cuda_emulated`` runs the same on the host, to
+try this script out: its times mean nothing.
 """
 
 import argparse
@@ -103,7 +103,11 @@ class Check:
             if status:
                 failed.append(f"{package}: {last_line(text)}")
         needed = [text for text in failed if text.startswith(("ndarray", "cuda"))]
-        return {"verdict": "failed" if needed else "ok", "failed": failed, "archs": os.environ.get("TREADLE_CUDA_ARCHS")}
+        return {
+            "verdict": "failed" if needed else "ok",
+            "failed": failed,
+            "archs": self.environment.get("TREADLE_CUDA_ARCHS"),
+        }
 
     def tests(self) -> dict[str, Any]:
         if self.quick:
@@ -189,7 +193,9 @@ def table(result: dict[str, Any]) -> str:
     timings = result["stages"].get("timings", {})
     if timings.get("rows"):
         lines.append(f"copy bandwidth {timings['copy_gigabytes_per_second']:.1f} GB/s, PyTorch {timings['torch']}")
-        lines.append(f"{'family':11} {'what':20} {'ms':>9} {'torch ms':>9} {'x torch':>8} {'of copy':>8} {'TFLOP/s':>8}  goal")
+        lines.append(
+            f"{'family':11} {'what':20} {'ms':>9} {'torch ms':>9} {'x torch':>8} {'of copy':>8} {'TFLOP/s':>8}  goal"
+        )
     for row in timings.get("rows", []):
         speeds = f"{number(row['milliseconds'], '9.3f')} {number(row['torch_milliseconds'], '9.3f')}"
         rates = f"{number(row['speed_of_torch'])} {number(row['of_copy_bandwidth'])} {number(row['teraflops'])}"

@@ -2,9 +2,9 @@
 
     python tools/gpu_timings.py --device cuda --seconds 90 --out timings.json [--quick]
 
-Both libraries run in one process and take turns, each for a few rounds; a round is as many calls as make it long enough,
-and the device is waited for at its end. The result is the median of the rounds. PyTorch, where there is none, is left
-out, and so is a row that fails, with its error.
+Both libraries run in one process and take turns, each for a few rounds; a round is as many calls as make it long
+enough, and the device is waited for at its end. The result is the median of the rounds. PyTorch, where there is none,
+is left out, and so is a row that fails, with its error.
 """
 
 import argparse
@@ -22,6 +22,8 @@ import treadle.cuda
 import treadle.ndarray as nd
 
 ROUNDS = 5
+PRODUCTS = (("float32", 4096, 0.9), ("float64", 2048, 0.5), ("bfloat16", 8192, 0.75), ("float16", 8192, 0.75))
+"""dtype, size, and the speed that is wanted, of PyTorch's."""
 
 
 @dataclass
@@ -118,26 +120,48 @@ def memory_rows(arrays: Arrays, n: int) -> list[Row]:
         Row("ternary", "where", lambda: nd.where(x > y, x, y), lambda: torch.where(tx > ty, tx, ty), 6 * n * word),
         Row("copy", "transpose", lambda: square.T.copy(), lambda: tsquare.T.contiguous(), 2 * square.nbytes),
         Row("reduce", "sum", lambda: nd.sum(x), lambda: torch.sum(tx), n * word, **bound),  # type: ignore[arg-type]
-        Row("reduce", "sum rows", lambda: nd.sum(square, axis=1), lambda: tsquare.sum(1), square.nbytes, 0.0, 0.9, "copy"),
-        Row("reduce", "sum columns", lambda: nd.sum(square, axis=0), lambda: tsquare.sum(0), square.nbytes, 0.0, 0.9, "copy"),
+        Row(
+            "reduce",
+            "sum rows",
+            lambda: nd.sum(square, axis=1),
+            lambda: tsquare.sum(1),
+            square.nbytes,
+            0.0,
+            0.9,
+            "copy",
+        ),
+        Row(
+            "reduce",
+            "sum columns",
+            lambda: nd.sum(square, axis=0),
+            lambda: tsquare.sum(0),
+            square.nbytes,
+            0.0,
+            0.9,
+            "copy",
+        ),
         Row("arg_reduce", "argmax", lambda: nd.argmax(x), lambda: torch.argmax(tx), n * word),
         Row("scan", "cumsum rows", lambda: nd.cumsum(square, axis=1), lambda: tsquare.cumsum(1), 2 * square.nbytes),
         Row("softmax", "softmax", lambda: nd.softmax(square), lambda: torch.softmax(tsquare, -1), 2 * square.nbytes),
         Row("indexing", "gather rows", lambda: nd.take(rows, index, axis=0), lambda: trows[tindex], 2 * rows.nbytes),
         Row("nonzero", "nonzero", lambda: nd.nonzero(x > 0), lambda: torch.nonzero(tx > 0)),
         Row("sort", "sort", lambda: nd.sort(x), lambda: torch.sort(tx)),
-        Row("random", "normal", lambda: nd.random.normal(shape=(n,), device=arrays.device), lambda: torch.randn_like(tx)),
+        Row(
+            "random", "normal", lambda: nd.random.normal(shape=(n,), device=arrays.device), lambda: torch.randn_like(tx)
+        ),
     ]
-    if hasattr(nd, "layer_norm"):
-        normal = torch.nn.functional.layer_norm if torch is not None else None
-        found.append(Row("norm", "layer_norm", lambda: nd.layer_norm(square), lambda: normal(tsquare, tsquare.shape[1:]), 2 * square.nbytes))  # type: ignore[attr-defined, misc]
     return found
 
 
 def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
     """Matrix products, of which multiplications and additions are counted."""
     found = []
-    for dtype, n, goal in (("float32", 4096, 0.9), ("float64", 2048, 0.5), ("bfloat16", 8192, 0.75), ("float16", 8192, 0.75)):
+    for dtype, n, goal in (
+        ("float32", 4096, 0.9),
+        ("float64", 2048, 0.5),
+        ("bfloat16", 8192, 0.75),
+        ("float16", 8192, 0.75),
+    ):
         size = 96 if quick else n
         try:
             (x, tx), (y, ty) = arrays.pair(size, size, dtype=dtype), arrays.pair(size, size, dtype=dtype)
@@ -190,7 +214,7 @@ def copy_bandwidth(timer: Timer, arrays: Arrays, n: int) -> float:
     """Bytes a second of a copy within the device, read and written: the faster of both libraries'."""
     x, tx = arrays.pair(n)
     out = nd.empty_like(x)
-    tout = None if tx is None else tx.clone()
+    tout: Any = None if tx is None else tx.clone()
     copy = None if tx is None else lambda: tout.copy_(tx)
     seconds = [each for each in timer.compare(lambda: treadle.cuda.copy_async(x, out), copy) if each]
     return 2 * x.nbytes / min(seconds)
@@ -231,7 +255,10 @@ def main() -> None:
     n = 4096 if options.quick else 1 << 26
     timer, arrays = Timer(options.device, torch, options.quick), Arrays(options.device, torch)
     bandwidth = copy_bandwidth(timer, arrays, n)
-    result: dict[str, Any] = {"torch": getattr(torch, "__version__", None), "copy_gigabytes_per_second": bandwidth / 1e9}
+    result: dict[str, Any] = {
+        "torch": getattr(torch, "__version__", None),
+        "copy_gigabytes_per_second": bandwidth / 1e9,
+    }
     result["rows"], result["left_out"] = [], []
     groups = (lambda: matrix_rows(arrays, options.quick), lambda: memory_rows(arrays, n))
     for group in (*groups, lambda: training_rows(arrays, options.quick)):

@@ -4,14 +4,15 @@
 
 The kernels are built for the host. A mutant is one .cu file compiled again with one ``__syncthreads`` or ``__syncwarp``
 left out, of its own or of a header it includes, or with one warp intrinsic giving each lane its own value; the library
-is linked from it and the other objects, and the tests of the kernel's family run until the first fails. A mutant that no
-test kills must stand in ``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that stands
-there and is killed, or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all that decides
+is linked from it and the other objects, and the tests of the kernel's family run until the first fails. A mutant that
+no test kills must stand in ``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that
+stands there and is killed, or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all that decides
 them, so that a second run only does what has changed.
 """
 
 import argparse
 import hashlib
+import importlib
 import os
 import re
 import shlex
@@ -36,8 +37,9 @@ SECONDS = 300
 
 sys.path.insert(0, str(PACKAGE / "build_backend"))
 
-from treadle_cuda_build.compile import HOST_OPTIONS, array_headers  # noqa: E402
-from treadle_cuda_build.toolkit import require_compiler  # noqa: E402
+treadle_cuda_build = importlib.import_module("treadle_cuda_build.compile")
+HOST_OPTIONS, array_headers = treadle_cuda_build.HOST_OPTIONS, treadle_cuda_build.array_headers
+require_compiler = treadle_cuda_build.require_compiler
 
 BARRIER = re.compile(r"__(?:syncthreads|syncwarp)\w*\s*\([^()]*\)")
 EXCHANGE = re.compile(r"__(?:shfl_(?:up_|down_|xor_)?|ballot_|any_|all_)sync\s*\(")
@@ -131,9 +133,9 @@ def mutants() -> list[Mutant]:
     for unit in sorted(KERNELS.glob("*.cu")):
         used = used_by(unit)
         for file in included(unit):
-            for function, *rest in changes(file):
+            for function, number, begin, end, replacement in changes(file):
                 if file == unit or function in used:
-                    found.append(Mutant(unit.name, file.name, function, *rest))  # type: ignore[arg-type]
+                    found.append(Mutant(unit.name, file.name, function, number, begin, end, replacement))
     return found
 
 

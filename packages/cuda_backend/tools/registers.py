@@ -2,9 +2,9 @@
 
     python tools/registers.py [-k TEXT]
 
-Reads the logs that a build leaves beside its objects in ``build/kernels/cuda``. Prints a line for each kernel template of a
-file and architecture: how many instances, the most registers, stack and spilled bytes of one, and its shared memory. A
-spill in matmul, the reductions or the elementwise families is an error.
+Reads the logs that a build leaves beside its objects in ``build/kernels/cuda``. Prints a line for each kernel template
+of a file and architecture: how many instances, the most registers, stack and spilled bytes of one, and its shared
+memory. A spill in matmul, the reductions or the elementwise families is an error.
 """
 
 import argparse

@@ -108,9 +108,9 @@ class Captured(Generic[Result]):
 def capture(function: Callable[..., Result], *inputs: "NDArray") -> Captured[Result]:
     """Run a function of arrays once, capture it as a :class:`Graph`, and give what replays it.
 
-    The inputs lie on one device; calls of the result copy theirs to them. Its results are arrays (or whatever the function
-    gives) whose elements change with every call: ``copy()`` what is to stay. The first run is a real one: a training
-    step has made one step when this returns. Raises CaptureError when the function does what a graph cannot.
+    The inputs lie on one device; calls of the result copy theirs to them. Its results are arrays (or whatever the
+    function gives) whose elements change with every call: ``copy()`` what is to stay. The first run is a real one: a
+    training step has made one step when this returns. Raises CaptureError when the function does what a graph cannot.
 
     >>> import treadle.cuda, treadle.ndarray as nd
     >>> double = treadle.cuda.capture(lambda x: x * 2.0, nd.ones(2, device="cuda_emulated"))

@@ -195,8 +195,8 @@ def copy_async(source: "NDArray", out: "NDArray") -> "NDArray":
     """Copy elements between the cpu and a device, or within a device, on the device's current stream; gives ``out``.
 
     Both arrays are C-contiguous, of one shape and dtype. Where the cpu's array lies in page-locked memory
-    (:func:`pinned_empty`) this returns at once, and the array must not be written to, nor read when it is ``out``, before
-    the stream has come so far; with other memory it waits.
+    (:func:`pinned_empty`) this returns at once, and the array must not be written to, nor read when it is ``out``,
+    before the stream has come so far; with other memory it waits.
 
     Raises ShapeError, DTypeError, DeviceError for arrays that do not fit each other.
 

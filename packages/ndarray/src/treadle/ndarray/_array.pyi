@@ -4,7 +4,6 @@ from typing import Any, Never, Self, SupportsIndex, Union, final, overload
 
 import numpy as np
 
-from treadle.ndarray._memory import ForeignBuffer
 from treadle.ndarray._strided import Strided
 from treadle.ndarray._types import Device, DType
 
