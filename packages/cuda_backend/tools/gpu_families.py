@@ -1,6 +1,7 @@
 """Each kernel family once, on small arrays: what ``gpu_check.py`` runs under compute-sanitizer."""
 
 import argparse
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,7 +17,7 @@ def main() -> None:
     x = nd.asarray(generator.normal(size=(70, 90)).astype(np.float32), device=device)
     whole = nd.asarray(generator.integers(0, 50, 700), device=device)
     long = nd.asarray(generator.normal(size=70000), device=device)
-    steps = {
+    steps: dict[str, Callable[[], object]] = {
         "elementwise": lambda: nd.where(x > 0, nd.exp(x.T[::-1].T), x + 1.0),
         "copy": lambda: x[::-1, ::2].astype("float64"),
         "reduce": lambda: (nd.sum(long), nd.sum(x, axis=0), nd.max(x, axis=1)),

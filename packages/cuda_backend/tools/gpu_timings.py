@@ -110,7 +110,8 @@ def memory_rows(arrays: Arrays, n: int) -> list[Row]:
     (x, tx), (y, ty) = arrays.pair(n), arrays.pair(n)
     (square, tsquare) = arrays.pair(int(n**0.5), int(n**0.5))
     index, tindex = arrays.whole(n // 64, n // 64)
-    rows, trows = x[: n // 64 * 64].reshape(n // 64, 64), None if tx is None else tx[: n // 64 * 64].view(-1, 64)
+    rows = x[: n // 64 * 64].reshape(n // 64, 64)
+    trows: Any = None if tx is None else tx[: n // 64 * 64].view(-1, 64)
     torch = arrays.torch
     word = 4
     bound = {"goal": 0.9, "against": "copy"}
@@ -260,8 +261,12 @@ def main() -> None:
         "copy_gigabytes_per_second": bandwidth / 1e9,
     }
     result["rows"], result["left_out"] = [], []
-    groups = (lambda: matrix_rows(arrays, options.quick), lambda: memory_rows(arrays, n))
-    for group in (*groups, lambda: training_rows(arrays, options.quick)):
+    groups: tuple[Callable[[], list[Row]], ...] = (
+        lambda: matrix_rows(arrays, options.quick),
+        lambda: memory_rows(arrays, n),
+    )
+    more: tuple[Callable[[], list[Row]], ...] = (*groups, lambda: training_rows(arrays, options.quick))
+    for group in more:
         try:
             rows = group()
         except Exception as error:

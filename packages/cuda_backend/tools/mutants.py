@@ -6,8 +6,8 @@ The kernels are built for the host. A mutant is one .cu file compiled again with
 left out, of its own or of a header it includes, or with one warp intrinsic giving each lane its own value; the library
 is linked from it and the other objects, and the tests of the kernel's family run until the first fails. A mutant that
 no test kills must stand in ``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that
-stands there and is killed, or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all that decides
-them, so that a second run only does what has changed.
+stands there and is killed, or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all
+that decides them, so that a second run only does what has changed.
 """
 
 import argparse
@@ -143,7 +143,13 @@ def tests_of(unit: str) -> list[str]:
     """The files of tests that a kernel file's mutants must not survive, the likeliest first."""
     family = TESTS / f"test_{Path(unit).stem}.py"
     named = [path for path in sorted(TESTS.glob("test_*.py")) if Path(unit).stem in path.read_text()]
-    apart = ("test_build.py", "test_emulator.py", "test_gpu_check.py", "test_mutants.py", "test_interchange.py")
+    apart: tuple[str, ...] = (
+        "test_build.py",
+        "test_emulator.py",
+        "test_gpu_check.py",
+        "test_mutants.py",
+        "test_interchange.py",
+    )
     apart += ("test_runtime.py", "test_failures.py", "test_streams.py")  # no family of kernels
     chosen = [TESTS / "test_schedules.py", family, *named, TESTS / "test_reduce.py", TESTS / "test_fused.py"]
     return [str(path) for path in dict.fromkeys(chosen) if path.exists() and path.name not in apart]
