@@ -163,15 +163,17 @@ def trace(
     known: Mapping[str, Tensor] | None = None,
     update: Callable[..., Sequence[Tensor]] | None = None,
     slots: Sequence[Sequence[Tensor]] = (),
+    recorder: Recorder | None = None,
 ) -> Program:
     """The program of ``function(*examples)``; with ``update`` of a training step too.
 
     ``known`` names constants. The result of ``function`` is a tensor or a tuple of them; for training the first is the
-    loss, and ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values.
+    loss, and ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values. A ``recorder`` of
+    one's own has other definitions.
 
     Raises ExportError where the result depends on an input in a way that the graph does not hold.
     """
-    watched = TracedRun(Recorder(DEFINITIONS))
+    watched = TracedRun(recorder or Recorder(DEFINITIONS))
     inputs = [watched.leaf(Role.INPUT, each, f"input{at}").value for at, each in enumerate(examples)]
     for name, each in (known or {}).items():
         watched.introduce(each, watched.recorder.constant(each.data, name))
