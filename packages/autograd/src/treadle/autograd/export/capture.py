@@ -14,7 +14,7 @@ from treadle.autograd.export.tracing import replay, trace
 from treadle.autograd.export.updates import Update
 from treadle.autograd.mode import no_grad
 
-__all__ = ["capture"]
+__all__ = ["capture", "tensors"]
 
 Examples = Tensor | Sequence[Any] | Any
 
@@ -37,7 +37,7 @@ def capture(
 
     Raises ExportError where the callable cannot be exported, naming the node and its line.
     """
-    inputs = _tensors(examples)
+    inputs = tensors(examples)
     if callable(getattr(function, "eval", None)) and getattr(function, "training", False) and train is None:
         raise ExportError("export: the module is in training mode; call eval() first, or export a training step")
     named = dict(parameters) if parameters is not None else _parameters(function, inputs)
@@ -53,7 +53,8 @@ def capture(
     return fold(program) if train is None and recorder is None else program
 
 
-def _tensors(examples: Examples) -> list[Tensor]:
+def tensors(examples: Examples) -> list[Tensor]:
+    """The examples as tensors of their own."""
     given = list(examples) if isinstance(examples, tuple | list) else [examples]
     if not given:
         raise ExportError("export: an example of at least one input is needed")

@@ -1,7 +1,7 @@
 """``to_onnx``: a callable over tensors as a model in ONNX.
 
-The callable's program is walked from its outputs; every array function on the way becomes nodes by its form in the tables
-of :mod:`treadle.autograd.export.onnx_forms`. Parameters are initialisers of their own names and shapes.
+The callable's program is walked from its outputs; every array function on the way becomes nodes by its form in the
+tables of :mod:`treadle.autograd.export.onnx_forms`. Parameters are initialisers of their own names and shapes.
 """
 
 import os
@@ -13,8 +13,9 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.errors import ExportError, OnnxError
-from treadle.autograd.export.capture import capture
+from treadle.autograd.export.capture import capture, tensors
 from treadle.autograd.export.files import write_whole
+from treadle.autograd.export.onnx_batches import check_length, longer, open_batch
 from treadle.autograd.export.onnx_definitions import ONNX_DEFINITIONS
 from treadle.autograd.export.onnx_files import LARGEST, NUMBERS, require_onnx, tensor_proto
 from treadle.autograd.export.onnx_forms import FORMS
@@ -36,14 +37,18 @@ def to_onnx(
     name: str | None = None,
     opset: int = OPSET,
     parameters: Mapping[str, Tensor] | None = None,
+    batch_axis: int | None = None,
     verify: bool = True,
 ) -> Path:
     """Write a callable over tensors as a model in ONNX, and give the file's path.
 
     ``example_input`` is a tensor, or a tuple of them: their shapes and dtypes are the model's, their values do not
     matter. Inputs are named ``input0``, ..., outputs ``output0``, ...; ``name`` is the graph's, by default the file's.
-    ``parameters``, by default every leaf that requires grad, are initialisers of their names: a module's own names where
-    the callable is one. Every node says in its ``doc_string`` which op and line of Python it comes from.
+    ``parameters``, by default every leaf that requires grad, are initialisers of their names: a module's own names
+    where the callable is one. Every node says in its ``doc_string`` which op and line of Python it comes from.
+
+    With ``batch_axis`` that axis of every input may have any length, which the model calls ``batch``; an array that was
+    made for the length of the example is refused.
 
     The model is checked by ``onnx.checker``; ``verify`` also compares what was recorded with the callable on other
     inputs. Needs the extra ``treadle-autograd[onnx]``. Nothing is left half-written.
@@ -67,9 +72,19 @@ def to_onnx(
     newest = onnx.defs.onnx_opset_version()
     if not LEAST_OPSET <= opset <= newest:
         raise ExportError(f"to_onnx: opset {opset}; this version of onnx has {LEAST_OPSET} to {newest} here")
-    recorder = Recorder(ONNX_DEFINITIONS, keeps_named=True)
-    program = capture(function, example_input, parameters=parameters, verify=verify, recorder=recorder)
-    model = Emitter(program, opset).model(name or target.stem)
+
+    def recorded(examples: Sequence[Any]) -> Any:
+        recorder = Recorder(ONNX_DEFINITIONS, keeps_named=True)
+        program = capture(function, examples, parameters=parameters, verify=verify, recorder=recorder)
+        return Emitter(program, opset, shares=batch_axis is None).model(name or target.stem)
+
+    examples = tensors(example_input)
+    model = recorded(examples)
+    if batch_axis is not None:
+        others, length = longer(examples, batch_axis)
+        model = open_batch(model, recorded(others), batch_axis, length)
+        if verify:
+            check_length(model, function, longer(others, batch_axis)[0])
     if model.ByteSize() > LARGEST:
         raise ExportError(f"to_onnx: the model has {model.ByteSize()} bytes; one file can have {LARGEST}")
     try:
@@ -81,11 +96,15 @@ def to_onnx(
 
 
 class Emitter:
-    """Turns a program into the nodes of a graph; forms call its methods."""
+    """Turns a program into the nodes of a graph; forms call its methods.
 
-    def __init__(self, program: Program, opset: int) -> None:
+    Unless ``shares``, equal constants are not one: of two programs of one shape, the names are then the same.
+    """
+
+    def __init__(self, program: Program, opset: int, shares: bool = True) -> None:
         self.program = program
         self.opset = opset
+        self._shares = shares
         self.call = Call("", (), {}, [], Origin(""))  # whose form is at work
         self._nodes: list[Any] = []
         self._initializers: dict[str, Any] = {}
@@ -178,6 +197,8 @@ class Emitter:
 
     def array(self, array: NDArray) -> str:
         """A constant; equal small ones are one."""
+        if not self._shares:
+            return self._initializer(array, "")
         key = (array.dtype.name, array.shape, str(array.tolist())) if array.size <= 16 else (id(array),)
         if key not in self._constants:
             self._constants[key] = self._initializer(array, "")

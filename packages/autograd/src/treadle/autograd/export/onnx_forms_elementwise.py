@@ -11,7 +11,7 @@ from treadle.ndarray.opset import OPS
 
 __all__ = ["ELEMENTWISE", "operands"]
 
-Form = Callable[..., str]
+Form = Callable[..., Any]
 
 
 def common(call: Call) -> DType:
@@ -34,10 +34,10 @@ def _plain(op: str, **attributes: Any) -> Form:
     return lambda e, call: e.node(op, *operands(e, call), **attributes)
 
 
-def _composed(build: Callable[..., str]) -> Form:
+def _composed(build: Callable[..., Any]) -> Form:
     """Several nodes: ``build(n, number, *operands)``, with ``n("Op", ...)`` for a node, ``number`` for a constant."""
 
-    def form(e: Any, call: Call) -> str:
+    def form(e: Any, call: Call) -> Any:
         dtype = common(call)
         return build(e.node, lambda value: e.of(value, dtype), *operands(e, call))
 
@@ -52,101 +52,102 @@ def _bitwise(op: str, of_bools: str) -> Form:
     return lambda e, call: e.node(of_bools if common(call) is nd.bool else op, *operands(e, call))
 
 
-def _absolute(e: Any, call: Call) -> str:
-    return e.node("Abs", *operands(e, call))  # type: ignore[no-any-return]
+def _absolute(e: Any, call: Call) -> Any:
+    return e.node("Abs", *operands(e, call))
 
 
-def _floor_divide(e: Any, call: Call) -> str:
+def _floor_divide(e: Any, call: Call) -> Any:
     x, y = operands(e, call)
     kind, n = common(call).kind, e.node
     quotient = n("Div", x, y)
     if kind == "f":
-        return n("Floor", quotient)  # type: ignore[no-any-return]
+        return n("Floor", quotient)
     if kind == "u":
-        return quotient  # type: ignore[no-any-return]
+        return quotient
     zero = e.of(0, common(call))
     rest = n("Not", n("Equal", n("Mul", quotient, y), x))
     below = n("And", rest, n("Xor", n("Less", x, zero), n("Less", y, zero)))
-    return n("Sub", quotient, e.cast(below, common(call)))  # type: ignore[no-any-return]
+    return n("Sub", quotient, e.cast(below, common(call)))
 
 
-def _remainder(e: Any, call: Call) -> str:
+def _remainder(e: Any, call: Call) -> Any:
     x, y = operands(e, call)
     if common(call).kind != "f":
-        return e.node("Mod", x, y)  # type: ignore[no-any-return]
+        return e.node("Mod", x, y)
     n, zero = e.node, e.of(0.0, common(call))
     rest = n("Mod", x, y, fmod=1)
     wrong = n("And", n("Xor", n("Less", rest, zero), n("Less", y, zero)), n("Not", n("Equal", rest, zero)))
-    return n("Where", wrong, n("Add", rest, y), rest)  # type: ignore[no-any-return]
+    return n("Where", wrong, n("Add", rest, y), rest)
 
 
 def _shift(direction: str) -> Form:
-    def form(e: Any, call: Call) -> str:
+    def form(e: Any, call: Call) -> Any:
         if common(call).kind != "u":
             raise e.refusal(f"ONNX shifts unsigned integers only, not {common(call).name}; use astype")
-        return e.node("BitShift", *operands(e, call), direction=direction)  # type: ignore[no-any-return]
+        return e.node("BitShift", *operands(e, call), direction=direction)
 
     return form
 
 
-def _where(e: Any, call: Call) -> str:
+def _where(e: Any, call: Call) -> Any:
     condition, x, y = call.arguments
     dtype = call.results[0].dtype
-    return e.node("Where", e.of(condition, nd.bool), e.of(x, dtype), e.of(y, dtype))  # type: ignore[no-any-return]
+    return e.node("Where", e.of(condition, nd.bool), e.of(x, dtype), e.of(y, dtype))
 
 
-def _clip(e: Any, call: Call) -> str:
+def _clip(e: Any, call: Call) -> Any:
     x, *limits = (*call.arguments, None, None)[:3]
-    return e.node("Clip", e.of(x), *["" if each is None else e.of(each, x.dtype) for each in limits])  # type: ignore[no-any-return]
+    return e.node("Clip", e.of(x), *["" if each is None else e.of(each, x.dtype) for each in limits])
 
 
 def _gelu(approximate: str) -> Form:
-    def form(e: Any, call: Call) -> str:
+    def form(e: Any, call: Call) -> Any:
         (x,) = operands(e, call)
-        n, number = e.node, lambda value: e.of(value, common(call))
+        n: Any = e.node
+        dtype = common(call)
         if e.opset >= 20:
-            return n("Gelu", x, approximate=approximate)  # type: ignore[no-any-return]
+            return n("Gelu", x, approximate=approximate)
         if approximate == "none":
-            inner = n("Erf", n("Mul", x, number(math.sqrt(0.5))))
+            inner = n("Erf", n("Mul", x, e.of(math.sqrt(0.5), dtype)))
         else:
-            cubed = n("Mul", n("Mul", n("Mul", x, x), x), number(0.044715))
-            inner = n("Tanh", n("Mul", n("Add", x, cubed), number(math.sqrt(2.0 / math.pi))))
-        return n("Mul", n("Mul", x, number(0.5)), n("Add", inner, number(1.0)))  # type: ignore[no-any-return]
+            cubed = n("Mul", n("Mul", n("Mul", x, x), x), e.of(0.044715, dtype))
+            inner = n("Tanh", n("Mul", n("Add", x, cubed), e.of(math.sqrt(2.0 / math.pi), dtype)))
+        return n("Mul", n("Mul", x, e.of(0.5, dtype)), n("Add", inner, e.of(1.0, dtype)))
 
     return form
 
 
-def _sign_bit(e: Any, call: Call) -> str:
+def _sign_bit(e: Any, call: Call) -> Any:
     (x,) = operands(e, call)
     return _negative(e.node, lambda value: e.of(value, common(call)), x)
 
 
-def _negative(n: Any, number: Any, x: str) -> str:
+def _negative(n: Any, number: Any, x: str) -> Any:
     """Whether the sign is minus; that of a zero shows in its reciprocal."""
-    return n("Or", n("Less", x, number(0)), n("Less", n("Reciprocal", x), number(0)))  # type: ignore[no-any-return]
+    return n("Or", n("Less", x, number(0)), n("Less", n("Reciprocal", x), number(0)))
 
 
-def _log1p(n: Any, number: Any, x: str) -> str:
+def _log1p(n: Any, number: Any, x: str) -> Any:
     """2 atanh(x / (x + 2)) near 0, where 1 + x would lose x."""
     near = n("Less", n("Abs", x), number(0.5))
     ratio = n("Div", x, n("Add", x, number(2.0)))
     safe = n("Where", near, ratio, number(0.0))
-    return n("Where", near, n("Mul", n("Atanh", safe), number(2.0)), n("Log", n("Add", x, number(1.0))))  # type: ignore[no-any-return]
+    return n("Where", near, n("Mul", n("Atanh", safe), number(2.0)), n("Log", n("Add", x, number(1.0))))
 
 
-def _log_add_exp(n: Any, number: Any, x: str, y: str) -> str:
+def _log_add_exp(n: Any, number: Any, x: str, y: str) -> Any:
     distance = n("Neg", n("Abs", n("Sub", x, y)))
-    return n("Add", n("Max", x, y), _log1p(n, number, n("Exp", distance)))  # type: ignore[no-any-return]
+    return n("Add", n("Max", x, y), _log1p(n, number, n("Exp", distance)))
 
 
-def _atan2(n: Any, number: Any, y: str, x: str) -> str:
+def _atan2(n: Any, number: Any, y: str, x: str) -> Any:
     """The angle by the quadrant; on the axes by the signs of zeros."""
     angle = n("Atan", n("Div", y, x))
     left = _negative(n, number, x)
     half_turn = n("Where", _negative(n, number, y), number(-math.pi), number(math.pi))
     turned = n("Where", left, n("Add", angle, half_turn), angle)
     straight = n("Where", left, half_turn, y)  # y = 0: 0 or pi, with y's sign
-    return n("Where", n("Equal", y, number(0.0)), straight, turned)  # type: ignore[no-any-return]
+    return n("Where", n("Equal", y, number(0.0)), straight, turned)
 
 
 _UNARY = {

@@ -41,21 +41,21 @@ def _places(shape: tuple[int, ...], index: Any) -> NDArray:
     return found if found.ndim else found.reshape(())
 
 
-def _get_item(e: Any, call: Call) -> str:
+def _get_item(e: Any, call: Call) -> Any:
     x, index = call.arguments
     items = _items(index, len(x.shape))
     arrays = [each for each in items if isinstance(each, Value)]
     if not arrays and not any(isinstance(each, bool) for each in items):
         return _sliced(e, call, x, items)
     if len(arrays) == 1 and arrays[0].dtype.kind in "iu" and all(each is arrays[0] or each == FULL for each in items):
-        return e.node("Gather", e.of(x), e.of(arrays[0]), axis=items.index(arrays[0]))  # type: ignore[no-any-return]
+        return e.node("Gather", e.of(x), e.of(arrays[0]), axis=items.index(arrays[0]))
     if _is_known(index):
         flat = e.node("Reshape", e.of(x), e.ints([-1]))
-        return e.node("Gather", flat, e.array(_places(x.shape, index)), axis=0)  # type: ignore[no-any-return]
-    return e.node("GatherND", e.of(x), _stacked(e, items))  # type: ignore[no-any-return]
+        return e.node("Gather", flat, e.array(_places(x.shape, index)), axis=0)
+    return e.node("GatherND", e.of(x), _stacked(e, items))
 
 
-def _stacked(e: Any, items: list[Any]) -> str:
+def _stacked(e: Any, items: list[Any]) -> Any:
     """Arrays of integers that stand for the first axes, side by side."""
     count = next((place for place, each in enumerate(items) if each == FULL), len(items))
     lead = items[:count]
@@ -65,10 +65,10 @@ def _stacked(e: Any, items: list[Any]) -> str:
         raise e.refusal("a computed index that is not of integers for the first axes; use take or take_along_axis")
     shape = nd.broadcast_shapes(*[each.shape if isinstance(each, Value) else () for each in lead])
     wide = [e.node("Expand", e.of(each, nd.int64), e.ints((*shape,))) for each in lead]
-    return e.node("Concat", *[e.node("Unsqueeze", each, e.ints([-1])) for each in wide], axis=-1)  # type: ignore[no-any-return]
+    return e.node("Concat", *[e.node("Unsqueeze", each, e.ints([-1])) for each in wide], axis=-1)
 
 
-def _sliced(e: Any, call: Call, x: Value, items: list[Any]) -> str:
+def _sliced(e: Any, call: Call, x: Value, items: list[Any]) -> Any:
     """An index of slices, numbers and new axes."""
     lengths, cuts, axis = x.shape, [], 0
     for each in items:
@@ -87,10 +87,10 @@ def _sliced(e: Any, call: Call, x: Value, items: list[Any]) -> str:
     if cuts:
         name = e.node("Slice", name, *[e.ints(column) for column in zip(*cuts, strict=True)])
     plain = all(isinstance(each, slice) for each in items)
-    return name if plain else e.node("Reshape", name, e.ints(call.results[0].shape), allowzero=1)  # type: ignore[no-any-return]
+    return name if plain else e.node("Reshape", name, e.ints(call.results[0].shape), allowzero=1)
 
 
-def _set_item(e: Any, call: Call) -> str:
+def _set_item(e: Any, call: Call) -> Any:
     x, index, values = call.arguments
     if _is_known(index):
         places = _places(x.shape, index)
@@ -100,19 +100,19 @@ def _set_item(e: Any, call: Call) -> str:
         wide = e.node("Expand", e.of(values, x.dtype), e.ints(places.shape))
         flat, new = (e.node("Reshape", each, e.ints([-1])) for each in (e.of(x), wide))
         out = e.node("ScatterElements", flat, e.array(places.reshape(-1)), new, axis=0)
-        return e.node("Reshape", out, e.ints(x.shape))  # type: ignore[no-any-return]
+        return e.node("Reshape", out, e.ints(x.shape))
     return _written(e, x, _items(index, len(x.shape)), values, "none")
 
 
-def _written(e: Any, x: Value, items: list[Any], values: Any, reduction: str) -> str:
+def _written(e: Any, x: Value, items: list[Any], values: Any, reduction: str) -> Any:
     places = _stacked(e, items)
     lead = [each for each in items if each != FULL]
     shape = nd.broadcast_shapes(*[each.shape if isinstance(each, Value) else () for each in lead])
     wide = e.node("Expand", e.of(values, x.dtype), e.ints((*shape, *x.shape[len(lead) :])))
-    return e.node("ScatterND", e.of(x), places, wide, reduction=reduction)  # type: ignore[no-any-return]
+    return e.node("ScatterND", e.of(x), places, wide, reduction=reduction)
 
 
-def _scatter_add(e: Any, call: Call) -> str:
+def _scatter_add(e: Any, call: Call) -> Any:
     x, index, values = call.arguments
     axis = call.options.get("axis", 0)
     if isinstance(index, tuple):
@@ -122,16 +122,16 @@ def _scatter_add(e: Any, call: Call) -> str:
     return _written(e, x, _items((index,), len(x.shape)), values, "add")
 
 
-def _take(e: Any, call: Call) -> str:
+def _take(e: Any, call: Call) -> Any:
     x, places = call.arguments[:2]
-    return e.node("Gather", e.of(x), _whole(e, places), axis=call.options.get("axis") or 0)  # type: ignore[no-any-return]
+    return e.node("Gather", e.of(x), _whole(e, places), axis=call.options.get("axis") or 0)
 
 
-def _whole(e: Any, places: Value) -> str:
-    return e.of(places, places.dtype if places.dtype in (nd.int32, nd.int64) else nd.int64)  # type: ignore[no-any-return]
+def _whole(e: Any, places: Value) -> Any:
+    return e.of(places, places.dtype if places.dtype in (nd.int32, nd.int64) else nd.int64)
 
 
-def _take_along_axis(e: Any, call: Call) -> str:
+def _take_along_axis(e: Any, call: Call) -> Any:
     x, places = call.arguments[:2]
     axis = call.options.get("axis", -1) % len(x.shape)
     lengths = [length if at != axis else places.shape[at] for at, length in enumerate(x.shape)]
@@ -141,16 +141,16 @@ def _take_along_axis(e: Any, call: Call) -> str:
         index = e.node("Expand", index, e.ints(shape))
     if tuple(shape[:axis] + shape[axis + 1 :]) != x.shape[:axis] + x.shape[axis + 1 :]:
         array = e.node("Expand", array, e.ints([*shape[:axis], x.shape[axis], *shape[axis + 1 :]]))
-    return e.node("GatherElements", array, index, axis=axis)  # type: ignore[no-any-return]
+    return e.node("GatherElements", array, index, axis=axis)
 
 
-def _diagonal(e: Any, call: Call) -> str:
+def _diagonal(e: Any, call: Call) -> Any:
     x = call.arguments[0]
     size = 1
     for length in x.shape:
         size *= length
     places = nd.linalg.diagonal(nd.arange(size).reshape(x.shape), **call.options).copy()
-    return e.node("Gather", e.node("Reshape", e.of(x), e.ints([-1])), e.array(places), axis=0)  # type: ignore[no-any-return]
+    return e.node("Gather", e.node("Reshape", e.of(x), e.ints([-1])), e.array(places), axis=0)
 
 
 SELECTIONS: dict[str, Form] = {

@@ -10,22 +10,22 @@ __all__ = ["SHAPES"]
 Form = Callable[..., Any]
 
 
-def _reshape(e: Any, call: Call) -> str:
-    return e.node("Reshape", e.of(call.arguments[0]), e.ints(call.results[0].shape), allowzero=1)  # type: ignore[no-any-return]
+def _reshape(e: Any, call: Call) -> Any:
+    return e.node("Reshape", e.of(call.arguments[0]), e.ints(call.results[0].shape), allowzero=1)
 
 
-def _permute(e: Any, call: Call) -> str:
+def _permute(e: Any, call: Call) -> Any:
     x = call.arguments[0]
     axes = call.arguments[1] if len(call.arguments) > 1 else call.options["axes"]
-    return e.node("Transpose", e.of(x), perm=[each % len(x.shape) for each in axes])  # type: ignore[no-any-return]
+    return e.node("Transpose", e.of(x), perm=[each % len(x.shape) for each in axes])
 
 
-def _matrix_transpose(e: Any, call: Call) -> str:
+def _matrix_transpose(e: Any, call: Call) -> Any:
     ndim = len(call.arguments[0].shape)
-    return e.node("Transpose", e.of(call.arguments[0]), perm=[*range(ndim - 2), ndim - 1, ndim - 2])  # type: ignore[no-any-return]
+    return e.node("Transpose", e.of(call.arguments[0]), perm=[*range(ndim - 2), ndim - 1, ndim - 2])
 
 
-def _moved(e: Any, call: Call) -> str:
+def _moved(e: Any, call: Call) -> Any:
     """moveaxis and swapaxes."""
     x, first, second = call.arguments
     order = list(range(len(x.shape)))
@@ -33,31 +33,31 @@ def _moved(e: Any, call: Call) -> str:
         order.insert(second % len(order), order.pop(first % len(order)))
     else:
         order[first], order[second] = order[second], order[first]
-    return e.node("Transpose", e.of(x), perm=order)  # type: ignore[no-any-return]
+    return e.node("Transpose", e.of(x), perm=order)
 
 
-def _expand(e: Any, call: Call) -> str:
-    return e.node("Expand", e.of(call.arguments[0]), e.ints(call.results[0].shape))  # type: ignore[no-any-return]
+def _expand(e: Any, call: Call) -> Any:
+    return e.node("Expand", e.of(call.arguments[0]), e.ints(call.results[0].shape))
 
 
-def _flip(e: Any, call: Call) -> str:
+def _flip(e: Any, call: Call) -> Any:
     x = call.arguments[0]
     axis = call.options.get("axis", call.arguments[1] if len(call.arguments) > 1 else None)
     axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     places = [each % len(x.shape) for each in axes]
     starts, ends, steps = ([each] * len(places) for each in (-1, -(2**31), -1))
-    return e.node("Slice", e.of(x), e.ints(starts), e.ints(ends), e.ints(places), e.ints(steps))  # type: ignore[no-any-return]
+    return e.node("Slice", e.of(x), e.ints(starts), e.ints(ends), e.ints(places), e.ints(steps))
 
 
-def _concat(e: Any, call: Call) -> str:
+def _concat(e: Any, call: Call) -> Any:
     result, axis = call.results[0], call.options.get("axis", 0)
     parts = [e.of(each, result.dtype) for each in call.arguments[0]]
     if axis is None:
         parts, axis = [e.node("Reshape", each, e.ints([-1])) for each in parts], 0
-    return e.node("Concat", *parts, axis=axis)  # type: ignore[no-any-return]
+    return e.node("Concat", *parts, axis=axis)
 
 
-def _pad(e: Any, call: Call) -> str:
+def _pad(e: Any, call: Call) -> Any:
     x, widths = call.arguments[:2]
     count = len(x.shape)
     if isinstance(widths, int):
@@ -66,7 +66,7 @@ def _pad(e: Any, call: Call) -> str:
     pairs = pairs * count if len(pairs) == 1 else pairs
     sides = [pair[0] for pair in pairs] + [pair[-1] for pair in pairs]
     fill = e.of(call.options.get("constant_values", 0), x.dtype)
-    return e.node("Pad", e.of(x), e.ints(sides), fill)  # type: ignore[no-any-return]
+    return e.node("Pad", e.of(x), e.ints(sides), fill)
 
 
 def _triangle(upper: int) -> Form:

@@ -22,13 +22,13 @@ def _axes(call: Call) -> list[int] | None:
 
 
 def _reduction(op: str) -> Form:
-    def form(e: Any, call: Call) -> str:
+    def form(e: Any, call: Call) -> Any:
         result, axes = call.results[0], _axes(call)
         x = e.of(call.arguments[0], result.dtype)
         if axes == []:
-            return x  # type: ignore[no-any-return]
+            return x
         given = [] if axes is None else [e.ints(axes)]
-        return e.node(op, x, *given, keepdims=int(bool(call.options.get("keepdims", False))))  # type: ignore[no-any-return]
+        return e.node(op, x, *given, keepdims=int(bool(call.options.get("keepdims", False))))
 
     return form
 
@@ -36,24 +36,24 @@ def _reduction(op: str) -> Form:
 def _truth(op: str) -> Form:
     """any and all: the largest and the least of 0 and 1."""
 
-    def form(e: Any, call: Call) -> str:
+    def form(e: Any, call: Call) -> Any:
         axes = _axes(call)
         x = e.cast(e.of(call.arguments[0], nd.bool), nd.int32)
         given = [] if axes is None else [e.ints(axes)]
         found = e.node(op, x, *given, keepdims=int(bool(call.options.get("keepdims", False))))
-        return e.cast(found, nd.bool)  # type: ignore[no-any-return]
+        return e.cast(found, nd.bool)
 
     return form
 
 
 def _place(op: str) -> Form:
-    def form(e: Any, call: Call) -> str:
+    def form(e: Any, call: Call) -> Any:
         x, axes = call.arguments[0], _axes(call)
         keepdims = int(bool(call.options.get("keepdims", False)))
         if axes is not None:
-            return e.node(op, e.of(x), axis=axes[0], keepdims=keepdims)  # type: ignore[no-any-return]
+            return e.node(op, e.of(x), axis=axes[0], keepdims=keepdims)
         found = e.node(op, e.node("Reshape", e.of(x), e.ints([-1])), axis=0, keepdims=0)
-        return e.node("Reshape", found, e.ints(call.results[0].shape))  # type: ignore[no-any-return]
+        return e.node("Reshape", found, e.ints(call.results[0].shape))
 
     return form
 
@@ -62,21 +62,21 @@ def _along(op: str) -> Form:
     return lambda e, call: e.node(op, e.of(call.arguments[0]), axis=(_axes(call) or [-1])[0])
 
 
-def _cumsum(e: Any, call: Call) -> str:
+def _cumsum(e: Any, call: Call) -> Any:
     axes = _axes(call)
     x = e.of(call.arguments[0], call.results[0].dtype)
     x = x if axes is not None else e.node("Reshape", x, e.ints([-1]))
-    return e.node("CumSum", x, e.of(nd.asarray(axes[0] if axes else 0, dtype="int64").item()))  # type: ignore[no-any-return]
+    return e.node("CumSum", x, e.of(nd.asarray(axes[0] if axes else 0, dtype="int64").item()))
 
 
-def _matmul(e: Any, call: Call) -> str:
-    return e.node("MatMul", *[e.of(each, call.results[0].dtype) for each in call.arguments])  # type: ignore[no-any-return]
+def _matmul(e: Any, call: Call) -> Any:
+    return e.node("MatMul", *[e.of(each, call.results[0].dtype) for each in call.arguments])
 
 
-def _einsum(e: Any, call: Call) -> str:
+def _einsum(e: Any, call: Call) -> Any:
     subscripts, *arrays = call.arguments
     given = [e.of(each, call.results[0].dtype) for each in arrays]
-    return e.node("Einsum", *given, equation=subscripts.replace(" ", ""))  # type: ignore[no-any-return]
+    return e.node("Einsum", *given, equation=subscripts.replace(" ", ""))
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------
@@ -84,16 +84,16 @@ def _sides(padding: Any) -> list[int]:
     return [before for before, _ in padding] + [after for _, after in padding]
 
 
-def _conv(e: Any, call: Call) -> str:
+def _conv(e: Any, call: Call) -> Any:
     given = [each for each in call.arguments if isinstance(each, Value)]
     windows, dtype = _Windows.of(call, given[1].shape), call.results[0].dtype
-    return e.node(  # type: ignore[no-any-return]
+    return e.node(
         "Conv", *[e.of(each, dtype) for each in given], strides=list(windows.stride), dilations=list(windows.dilation),
         pads=_sides(windows.padding), group=windows.groups,
     )  # fmt: skip
 
 
-def _conv_transpose(e: Any, call: Call) -> str:
+def _conv_transpose(e: Any, call: Call) -> Any:
     gradient, weight = call.arguments[:2]
     windows, result = _Windows.of(call, weight.shape), call.results[0]
     more = []
@@ -102,7 +102,7 @@ def _conv_transpose(e: Any, call: Call) -> str:
         more.append(length - reach - (windows.kernel[axis] - 1) * windows.dilation[axis] - 1)
     if any(not 0 <= each < max(step, 1) for each, step in zip(more, windows.stride, strict=True)):
         raise e.refusal(f"a transposed convolution to lengths {result.shape[2:]} by strides {windows.stride}")
-    return e.node(  # type: ignore[no-any-return]
+    return e.node(
         "ConvTranspose", e.of(gradient, result.dtype), e.of(weight, result.dtype), strides=list(windows.stride),
         dilations=list(windows.dilation), pads=_sides(windows.padding), group=windows.groups, output_padding=more,
     )  # fmt: skip
@@ -131,11 +131,11 @@ def _pool(op: str, *more: str) -> Form:
 
 
 # --- order ------------------------------------------------------------------------------------------------------------
-def _argsort(e: Any, call: Call) -> str:
+def _argsort(e: Any, call: Call) -> Any:
     x = call.arguments[0]
     axis = call.options.get("axis", -1)
     descending = int(bool(call.options.get("descending", False)))
-    return e.nodes("TopK", 2, e.of(x), e.ints([x.shape[axis]]), axis=axis, largest=descending)[1]  # type: ignore[no-any-return]
+    return e.nodes("TopK", 2, e.of(x), e.ints([x.shape[axis]]), axis=axis, largest=descending)[1]
 
 
 def _topk(e: Any, call: Call) -> Any:

@@ -1,7 +1,7 @@
 """``from_onnx``: a model in ONNX as a callable over tensors, differentiable in its inputs and weights.
 
-A graph becomes a list of steps when it is read; a call walks the list. An op is a function of tensors, found by its name
-in the tables of the modules beside this one; where the tables have none and the standard defines the op by others,
+A graph becomes a list of steps when it is read; a call walks the list. An op is a function of tensors, found by its
+name in the tables of the modules beside this one; where the tables have none and the standard defines the op by others,
 that definition is run.
 
 Source: the ONNX specification, IR and operators, https://onnx.ai/onnx/ (operator sets 1 to 28).
@@ -45,7 +45,8 @@ class Graph:
 
     inputs: list[str]
     outputs: list[str]
-    constants: dict[str, Tensor]
+    constants: dict[str, Tensor] = field(default_factory=dict)
+    weights: dict[str, str] = field(default_factory=dict)  # the name in the model's weights by the name here
     steps: "list[Step]" = field(default_factory=list)
 
     def read(self) -> Iterator[str]:
@@ -102,8 +103,8 @@ class Step:
 def from_onnx(source: str | os.PathLike[str] | bytes | Any, *, requires_grad: bool = False) -> "OnnxModel":
     """A model in ONNX as a callable over tensors.
 
-    ``source`` is a path, the bytes of a file, or a ``ModelProto``. With ``requires_grad`` the floating weights are leaves
-    that require grad. Nothing is executed by reading. Needs the extra ``treadle-autograd[onnx]``.
+    ``source`` is a path, the bytes of a file, or a ``ModelProto``. With ``requires_grad`` the weights are leaves that
+    require grad. Nothing is executed by reading. Needs the extra ``treadle-autograd[onnx]``.
 
     Raises FileFormatError for a file that is damaged or no valid model, OnnxError naming the node for an op, dtype or
     other thing that treadle lacks, OSError for a file that cannot be read, ImportError without the package onnx.
@@ -124,24 +125,24 @@ def from_onnx(source: str | os.PathLike[str] | bytes | Any, *, requires_grad: bo
 class OnnxModel:
     """What :func:`from_onnx` gives: ``model(*inputs)`` is the output, or a tuple of several.
 
-    ``inputs`` and ``outputs`` are :class:`OnnxValue` rows; ``weights`` are the model's own tensors by name, which may be
-    exchanged for others of their shape.
+    ``inputs`` and ``outputs`` are :class:`OnnxValue` rows; ``weights`` are the model's own floating tensors by name,
+    which may be exchanged for others of their shape.
     """
 
     def __init__(self, proto: Any, *, requires_grad: bool = False) -> None:
         versions = {_domain(each.domain): each.version for each in proto.opset_import}
         self._functions = {(_domain(each.domain), each.name): each for each in proto.functions}
         self._depth = 0
+        self._requires_grad = requires_grad
+        self.weights: dict[str, Tensor] = {}
         self._graph = self._read(proto.graph, versions)
-        self.weights = self._graph.constants
-        for name, each in self.weights.items():
-            self.weights[name] = Tensor(each.data, requires_grad=requires_grad and each.dtype.kind == "f", name=name)
-        self.inputs = tuple(_value(each) for each in proto.graph.input if each.name not in self.weights)
+        known = {each.name for each in proto.graph.initializer}
+        self.inputs = tuple(_value(each) for each in proto.graph.input if each.name not in known)
         self.outputs = tuple(_value(each) for each in proto.graph.output)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """The floating weights by name, as a module names its parameters."""
-        return ((name, each) for name, each in self.weights.items() if each.dtype.kind == "f")
+        """The weights by name, as a module gives its parameters."""
+        return iter(self.weights.items())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         given = list(arguments)
@@ -162,11 +163,29 @@ class OnnxModel:
     def _read(self, proto: Any, versions: dict[str, int], given: Mapping[str, Any] | None = None) -> Graph:
         if proto.sparse_initializer:
             raise OnnxError(f"graph {proto.name!r}: sparse weights; treadle has dense arrays only")
-        constants = {each.name: Tensor(array_of(each)) for each in proto.initializer}
-        graph = Graph([each.name for each in proto.input], [each.name for each in proto.output], constants)
-        graph.steps = [self._step(node, versions, given or {}) for node in proto.node]
+        graph = Graph([each.name for each in proto.input], [each.name for each in proto.output])
+        for each in proto.initializer:
+            self._keep(graph, each.name, array_of(each))
+        for node in proto.node:
+            step = self._step(node, versions, given or {})
+            value = step.get("value") if step.op == "Constant" and not step.domain else None
+            if value is None:
+                graph.steps.append(step)
+            else:
+                self._keep(graph, step.outputs[0], value)
         _note_last_uses(graph)
         return graph
+
+    def _keep(self, graph: Graph, name: str, array: NDArray) -> None:
+        """A constant of a graph; a floating array is a weight of the model."""
+        if array.dtype.kind != "f" or array.ndim == 0:
+            graph.constants[name] = Tensor(array)
+            return
+        key, count = name, 1
+        while key in self.weights:
+            key, count = f"{name}_{count}", count + 1
+        graph.weights[name] = key
+        self.weights[key] = Tensor(array, requires_grad=self._requires_grad, name=key)
 
     def _step(self, node: Any, versions: dict[str, int], given: Mapping[str, Any]) -> Step:
         """The step of a node; in the body of a function, with the attributes that were given to it."""
@@ -199,6 +218,7 @@ class OnnxModel:
     def run(self, graph: Graph, arguments: Sequence[Any], around: Scope, names: Sequence[str] = ()) -> list[Any]:
         """The outputs of a graph, which sees the names ``around`` it."""
         own: dict[str, Any] = dict(graph.constants)
+        own.update((name, self.weights[key]) for name, key in graph.weights.items())
         own.update(zip(names or graph.inputs, arguments, strict=False))
         scope: Scope = ChainMap(own, *getattr(around, "maps", [around]))
         self._depth += 1
@@ -239,7 +259,7 @@ class OnnxModel:
             body = _definition(step, operands) if proto is None else proto
             versions = step.versions | {_domain(each.domain): each.version for each in body.opset_import}
             given = {each.name: each for each in (*_defaults(step, body), *step.proto.attribute)}
-            graph = Graph(list(body.input), list(body.output), {})
+            graph = Graph(list(body.input), list(body.output))
             graph.steps = [self._step(node, versions, given) for node in body.node]
             made = {name for each in graph.steps for name in each.outputs} | set(graph.inputs)
             graph.outputs = [each if each in made else "" for each in graph.outputs]  # those that nobody asked for
@@ -268,7 +288,7 @@ def _resolved(node: Any, given: Mapping[str, Any]) -> Any:
 
 def _note_last_uses(graph: Graph) -> None:
     """Let every step drop what no later one reads."""
-    seen = set(graph.outputs) | set(graph.constants)
+    seen = {*graph.outputs, *graph.constants, *graph.weights}
     for step in reversed(graph.steps):
         step.done_with = [each for each in dict.fromkeys([*step.read(), *step.outputs]) if each not in seen]
         seen.update(step.done_with)
@@ -311,9 +331,7 @@ def _definition(step: Step, operands: Sequence[Any]) -> Any:
             types.append(onnx.TypeProto())
     number = max(each for each in schema.context_dependent_function_opset_versions if each <= step.version)
     serialized = [each.SerializeToString() for each in types]
-    body = schema.get_context_dependent_function_with_opset_version(
-        number, step.proto.SerializeToString(), serialized
-    )
+    body = schema.get_context_dependent_function_with_opset_version(number, step.proto.SerializeToString(), serialized)
     found = onnx.FunctionProto()
     found.ParseFromString(body)
     if not found.node:
@@ -324,7 +342,9 @@ def _definition(step: Step, operands: Sequence[Any]) -> Any:
 def _defaults(step: Step, body: Any) -> list[Any]:
     """The attributes that stand in for those that the node leaves out."""
     schema = _schema(step)
-    from_schema = [each.default_value for each in schema.attributes.values() if each.default_value.name] if schema else []
+    from_schema = (
+        [each.default_value for each in schema.attributes.values() if each.default_value.name] if schema else []
+    )
     return [*from_schema, *body.attribute_proto]
 
 

@@ -112,7 +112,9 @@ def _bits(at: Any, x: Tensor) -> Tensor:
     raw = x.data.numpy().tobytes() if x.dtype is not nd.bfloat16 else None
     if raw is None or dtype is nd.bool:
         raise OnnxError(f"bits of {x.dtype.name} as {dtype.name}")
-    return constant(nd.frombuffer(bytearray(raw), dtype=dtype).reshape(x.shape) if raw else nd.zeros(x.shape, dtype=dtype))
+    return constant(
+        nd.frombuffer(bytearray(raw), dtype=dtype).reshape(x.shape) if raw else nd.zeros(x.shape, dtype=dtype)
+    )
 
 
 def _gelu(at: Any, x: Tensor) -> Tensor:

@@ -107,7 +107,9 @@ def _along(at: Any, x: Tensor, axis: int, scale: float, out: int, region: Any, o
         rounded = _ROUNDED[at.get("nearest_mode", "round_prefer_floor") if at.version >= 11 else "floor"]
         places = [min(max(rounded(each), 0), length - 1) for each in origins]
         return F.take(x, constant(nd.asarray(places, dtype="int64")), axis=axis)
-    weights = constant(nd.asarray(_weights(at, origins, scale, length), dtype=x.dtype if x.dtype.kind == "f" else "float32"))
+    weights = constant(
+        nd.asarray(_weights(at, origins, scale, length), dtype=x.dtype if x.dtype.kind == "f" else "float32")
+    )
     moved = F.matmul(cast(F.moveaxis(x, axis, -1), weights.dtype), F.matrix_transpose(weights))
     return cast(F.moveaxis(moved, -1, axis), x.dtype)
 
@@ -213,8 +215,7 @@ def _roi_align(at: Any, x: Tensor, rois: Tensor, batches: Tensor) -> Tensor:
             count = ratio if ratio > 0 else max(1, math.ceil(size / out))
             rows = nd.asarray(_sampling(start, size, out, count, length), dtype=x.dtype)
             matrices.append(constant(nd.mean(rows.reshape((out, count, length)), axis=1)))
-        rows, columns = matrices
-        found.append(F.matmul(F.matmul(rows, x[batch]), F.matrix_transpose(columns)))
+        found.append(F.matmul(F.matmul(matrices[0], x[batch]), F.matrix_transpose(matrices[1])))
     return F.stack(found)
 
 

@@ -108,7 +108,9 @@ def _layer(step: Callable[..., Any], gates: int, defaults: Sequence[str]) -> Cal
             first_h, first_c = start if h0 is None else h0[each], start if c0 is None else c0[each]
             backward = at.get("direction", "forward") == "reverse" or each == 1
             found.append(_walk(cell, step, x, first_h, first_c, lengths, backward))
-        outputs, h, c = (F.stack(list(each), axis=axis) for each, axis in zip(zip(*found, strict=True), (1, 0, 0), strict=True))
+        outputs, h, c = (
+            F.stack(list(each), axis=axis) for each, axis in zip(zip(*found, strict=True), (1, 0, 0), strict=True)
+        )
         if by_batch:
             outputs, h, c = F.permute_dims(outputs, (2, 0, 1, 3)), F.swapaxes(h, 0, 1), F.swapaxes(c, 0, 1)
         return outputs, h, c
@@ -123,9 +125,7 @@ def _functions(at: Any, direction: int, defaults: Sequence[str]) -> list[Callabl
     alphas, betas = at.get("activation_alpha") or [], at.get("activation_beta") or []
     rows = range(direction * count, (direction + 1) * count)
     return [
-        activation(
-            names[row], alphas[row] if row < len(alphas) else None, betas[row] if row < len(betas) else None
-        )
+        activation(names[row], alphas[row] if row < len(alphas) else None, betas[row] if row < len(betas) else None)
         for row in rows
     ]
 

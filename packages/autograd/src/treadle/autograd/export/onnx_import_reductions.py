@@ -17,7 +17,7 @@ Op = Callable[..., Any]
 def _reduction(function: Op, input_since: int = 18) -> Op:
     """A reduction, whose axes are an attribute before version ``input_since`` and an input from there on."""
 
-    def op(at: Any, x: Tensor, axes: Tensor | None = None) -> Tensor:
+    def op(at: Any, x: Tensor, axes: Tensor | None = None) -> Any:
         given = at.get("axes") if at.version < input_since else numbers(axes) if axes is not None else None
         if not given:
             if at.get("noop_with_empty_axes", 0):
@@ -59,7 +59,7 @@ def _log_sum_exp(x: Tensor, axes: Any, keepdims: bool) -> Tensor:
     return F.logsumexp(x, axis=axes, keepdims=keepdims) if axes else x
 
 
-def _arg(function: Op, at: Any, x: Tensor) -> Tensor:
+def _arg(function: Op, at: Any, x: Tensor) -> Any:
     axis, keepdims = at.get("axis", 0), bool(at.get("keepdims", 1))
     if not at.get("select_last_index", 0):
         return function(x, axis=axis, keepdims=keepdims)
@@ -69,7 +69,7 @@ def _arg(function: Op, at: Any, x: Tensor) -> Tensor:
 def _along(function: Op) -> Op:
     """A function along ``axis``, which before version 13 meant that axis and all behind it."""
 
-    def op(at: Any, x: Tensor) -> Tensor:
+    def op(at: Any, x: Tensor) -> Any:
         if at.version >= 13:
             return function(x, axis=at.get("axis", -1))
         axis = at.get("axis", 1) % max(x.ndim, 1)

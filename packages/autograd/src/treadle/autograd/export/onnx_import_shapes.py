@@ -131,9 +131,7 @@ def _slice(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
     if at.version < 10:
         starts, ends, axes, steps = at.attributes["starts"], at.attributes["ends"], at.get("axes"), None
     else:
-        starts, ends, axes, steps = (
-            None if each is None else numbers(each) for each in (*given, None, None)[:4]
-        )
+        starts, ends, axes, steps = (None if each is None else numbers(each) for each in (*given, None, None)[:4])
     axes = list(range(len(starts))) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     index = [slice(None)] * x.ndim
@@ -153,8 +151,7 @@ def _pad(at: Any, x: Tensor, widths: Tensor | None = None, value: Tensor | None 
     for place, axis in enumerate(along):
         pairs[axis] = (given[place], given[len(along) + place])
     cut = tuple(
-        slice(max(0, -before), length - max(0, -after))
-        for (before, after), length in zip(pairs, x.shape, strict=True)
+        slice(max(0, -before), length - max(0, -after)) for (before, after), length in zip(pairs, x.shape, strict=True)
     )
     x = x[cut] if any(each < 0 for pair in pairs for each in pair) else x
     return padded(x, [(max(0, before), max(0, after)) for before, after in pairs], at.get("mode", "constant"), fill)
@@ -186,7 +183,9 @@ def _depth_to_space(at: Any, x: Tensor) -> Tensor:
         cut, order = (batch, size, size, channels // size**2, height, width), (0, 3, 4, 1, 5, 2)
     else:
         cut, order = (batch, channels // size**2, size, size, height, width), (0, 1, 4, 2, 5, 3)
-    return F.reshape(F.permute_dims(F.reshape(x, cut), order), (batch, channels // size**2, height * size, width * size))
+    return F.reshape(
+        F.permute_dims(F.reshape(x, cut), order), (batch, channels // size**2, height * size, width * size)
+    )
 
 
 def _space_to_depth(at: Any, x: Tensor) -> Tensor:

@@ -74,7 +74,8 @@ def _mel(at: Any, *given: Tensor) -> Tensor:
     lowest, highest = (2595.0 * math.log10(1.0 + each / 700.0) for each in (low, high))
     step = (highest - lowest) / (bins + 2)
     edges = [
-        int((size + 1) * (700.0 * (10.0 ** ((each * step + lowest) / 2595.0) - 1.0)) // rate) for each in range(bins + 2)
+        int((size + 1) * (700.0 * (10.0 ** ((each * step + lowest) / 2595.0) - 1.0)) // rate)
+        for each in range(bins + 2)
     ]
     rows = [[0.0] * bins for _ in range(spectrum)]
     for band in range(bins):

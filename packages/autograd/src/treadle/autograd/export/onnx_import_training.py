@@ -22,7 +22,7 @@ def _stepped(kept: int, update: Callable[..., tuple[Tensor, ...]]) -> Callable[.
     return op
 
 
-def _regularized(at: Any, x: Tensor, g: Tensor) -> Tensor:
+def _regularized(at: Any, x: Tensor, g: Tensor) -> Any:
     return g + x * at.get("norm_coefficient", 0.0)
 
 

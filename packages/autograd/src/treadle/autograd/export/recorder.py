@@ -154,7 +154,7 @@ class Recorder:
     """The namespace of array functions, which notes what is called.
 
     ``definitions`` names functions that are recorded as what they are composed of: ``softmax`` as exp, sum and divide.
-    With ``keeps_named``, what is computed from constants that have a name is recorded too, so that they stay as they are.
+    With ``keeps_named``, what is computed from constants that have a name is recorded too: they stay as they are.
     """
 
     records_arrays = True
