@@ -50,10 +50,12 @@ def _numbers(value: Any) -> Any:
 
 def _difference(got: Any, wanted: Any, rtol: float, atol: float) -> str:
     """How a result differs; nothing where it does not."""
-    if wanted is None or isinstance(wanted, list):
-        if type(got) is not type(wanted) or (got is not None and len(got) != len(wanted)):
+    if wanted is None:
+        return "" if got is None else "result where there is none"
+    if isinstance(wanted, list):
+        if not isinstance(got, list) or len(got) != len(wanted):
             return "result of another kind"
-        rows = zip(got or [], wanted or [], strict=True)
+        rows = zip(got, wanted, strict=True)
         return next((found for each in rows if (found := _difference(*each, rtol, atol))), "")
     expected = _numbers(wanted)
     if got.dtype.name != expected.dtype.name:

@@ -40,8 +40,9 @@ def test_gradients_flow_to_weights_and_inputs(tmp_path: Path) -> None:
     (ag.softmax(ag.linear(x, w)) ** 2).sum().backward()
     again = ag.Tensor(x.data, requires_grad=True)
     (loaded(again) ** 2).sum().backward()
-    np.testing.assert_allclose(again.grad.numpy(), x.grad.numpy(), rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(loaded.weights["w"].grad.numpy(), w.grad.numpy(), rtol=1e-5, atol=1e-7)
+    for one, other in ((again, x), (loaded.weights["w"], w)):
+        assert one.grad is not None and other.grad is not None
+        np.testing.assert_allclose(one.grad.numpy(), other.grad.numpy(), rtol=1e-5, atol=1e-7)
 
 
 def test_weights_can_be_exchanged() -> None:

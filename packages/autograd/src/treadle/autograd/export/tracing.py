@@ -17,7 +17,7 @@ from treadle.autograd.errors import ExportError
 from treadle.autograd.export.composed import DEFINITIONS
 from treadle.autograd.export.program import Origin, Program, Role, Value
 from treadle.autograd.export.recorder import Recorder, Traced, run
-from treadle.autograd.mode import enable_grad, no_grad
+from treadle.autograd.mode import enable_grad, lazy, no_grad
 from treadle.ndarray import NDArray
 
 __all__ = ["Replay", "TracedRun", "replay", "trace"]
@@ -178,7 +178,7 @@ def trace(
     for name, each in (known or {}).items():
         watched.introduce(each, watched.recorder.constant(each.data, name))
     states = [watched.leaf(Role.STATE, each, name).value for each, name in zip(parameters, names, strict=True)]
-    with watched, enable_grad() if update is not None else no_grad():
+    with watched, lazy(False), enable_grad() if update is not None else no_grad():
         found = function(*examples)
         outputs = list(found) if isinstance(found, tuple | list) else [found]
     for each in outputs:
@@ -207,7 +207,7 @@ def _train(
         program.states += kept
         given = constant(gradient.value.example)
         watched.introduce(given, gradient)
-        with watched, no_grad():
+        with watched, lazy(False), no_grad():
             results = update(parameter, given, *own)
         targets = (watched.traced(parameter).value, *kept)
         program.updates += [(target, watched.traced(each).value) for target, each in zip(targets, results, strict=True)]
