@@ -35,7 +35,7 @@ def same(found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(array, other.numpy(), rtol=5e-6, atol=3e-6)
 
 
-@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("opset", [18, 20, 25])
 @pytest.mark.parametrize("name", CALLABLES)
 def test_callables(name: str, opset: int, tmp_path: Path) -> None:
     function, *inputs = CALLABLES[name]

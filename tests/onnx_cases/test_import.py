@@ -1,5 +1,6 @@
 """``from_onnx``: what it gives, and what it refuses."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,21 @@ def test_softmax_before_version_13_runs_over_all_axes_behind() -> None:
     info = onnx.helper.make_tensor_value_info
     made = model([node("Softmax", "x")], version=11, inputs=[info("x", 1, [1, 2, 2])])
     assert from_onnx(made)(ag.Tensor([[[0.0, 0.0], [0.0, 0.0]]])).tolist() == [[[0.25, 0.25], [0.25, 0.25]]]
+
+
+def test_threads_share_a_model() -> None:
+    """Each has its own place in the graphs within the graph."""
+    info = onnx.helper.make_tensor_value_info
+    body = onnx.helper.make_graph(
+        [node("Identity", "c", outputs=("d",)), node("Add", "h", "x", outputs=("k",))], "body",
+        [info("i", 7, []), info("c", 9, []), info("h", 1, [2])], [info("d", 9, []), info("k", 1, [2])],
+    )  # fmt: skip
+    start = onnx.numpy_helper.from_array(np.zeros(2, "float32"), "zero")
+    turns = onnx.numpy_helper.from_array(np.asarray(50), "turns")
+    loaded = from_onnx(model([node("Loop", "turns", "", "zero", body=body)], initializer=[start, turns]))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda each: loaded(ag.Tensor([each, 1.0])).tolist(), map(float, range(20))))
+    assert found == [[50.0 * each, 50.0] for each in range(20)]
 
 
 # --- what it refuses --------------------------------------------------------------------------------------------------

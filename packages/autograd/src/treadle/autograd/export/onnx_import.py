@@ -8,6 +8,7 @@ Source: the ONNX specification, IR and operators, https://onnx.ai/onnx/ (operato
 """
 
 import os
+import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -71,7 +72,6 @@ class Step:
     proto: Any
     done_with: list[str] = field(default_factory=list)
     expansions: dict[Any, Graph] = field(default_factory=dict)
-    scope: Scope = field(default_factory=dict)
 
     @property
     def version(self) -> int:
@@ -84,7 +84,7 @@ class Step:
 
     def run(self, graph: Graph, *arguments: Any) -> list[Any]:
         """A graph that is an attribute, which sees the names around the node."""
-        return self.model.run(graph, arguments, self.scope)
+        return self.model.run(graph, arguments, self.model.running.scope)
 
     def read(self) -> Iterator[str]:
         """The names that the node and the graphs in it read."""
@@ -98,6 +98,14 @@ class Step:
         """What an error calls it."""
         named = f" {self.name!r}" if self.name else ""
         return f"{self.op}{named} -> {', '.join(self.outputs)}"
+
+
+class _Running(threading.local):
+    """Where a thread is in a model: the names that the node at work sees, and how deep in graphs it is."""
+
+    def __init__(self) -> None:
+        self.scope: Scope = {}
+        self.depth = 0
 
 
 def from_onnx(source: str | os.PathLike[str] | bytes | Any, *, requires_grad: bool = False) -> "OnnxModel":
@@ -132,7 +140,7 @@ class OnnxModel:
     def __init__(self, proto: Any, *, requires_grad: bool = False) -> None:
         versions = {_domain(each.domain): each.version for each in proto.opset_import}
         self._functions = {(_domain(each.domain), each.name): each for each in proto.functions}
-        self._depth = 0
+        self.running = _Running()
         self._requires_grad = requires_grad
         self.weights: dict[str, Tensor] = {}
         self._graph = self._read(proto.graph, versions)
@@ -221,21 +229,21 @@ class OnnxModel:
         own.update((name, self.weights[key]) for name, key in graph.weights.items())
         own.update(zip(names or graph.inputs, arguments, strict=False))
         scope: Scope = ChainMap(own, *getattr(around, "maps", [around]))
-        self._depth += 1
+        self.running.depth += 1
         try:
-            if self._depth > DEPTH:
+            if self.running.depth > DEPTH:
                 raise OnnxError(f"graphs and functions in one another, {DEPTH} deep")
             for step in graph.steps:
                 self._take(step, scope)
                 for name in step.done_with:
                     own.pop(name, None)
         finally:
-            self._depth -= 1
+            self.running.depth -= 1
         return [_named(scope, name) if name else None for name in graph.outputs]
 
     def _take(self, step: Step, scope: Scope) -> None:
         operands = [_named(scope, name) if name else None for name in step.inputs]
-        step.scope = scope
+        before, self.running.scope = self.running.scope, scope
         try:
             found = self._function(step)(step, *operands)
         except OnnxError as error:
@@ -243,6 +251,8 @@ class OnnxModel:
         except (TreadleError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
             shown = ", ".join(_shown(each) for each in operands)
             raise OnnxError(f"node {step.label} of ({shown}): {type(error).__name__}: {error}") from error
+        finally:
+            self.running.scope = before
         results = found if isinstance(found, tuple) else (found,)
         scope.update((name, each) for name, each in zip(step.outputs, results, strict=False) if name)
 

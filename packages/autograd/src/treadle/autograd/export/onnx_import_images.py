@@ -1,4 +1,4 @@
-"""Ops of ONNX that sample between elements: Resize, GridSample, RoiAlign."""
+"""Ops of ONNX that sample between elements: Resize, GridSample, RoiAlign, deformed convolution."""
 
 import itertools
 import math
@@ -165,8 +165,13 @@ def _grid_sample(at: Any, x: Tensor, grid: Tensor) -> Tensor:
         place = place if cubic else _bounded(place, length, padding, aligned)
         taps = _taps(place, mode)
         axes.append([(_bounded(tap, length, padding, aligned) if cubic else tap, weight) for tap, weight in taps])
+    return _sampled(x, axes)
+
+
+def _sampled(x: Tensor, axes: list[list[tuple[Tensor, Tensor]]]) -> Tensor:
+    """The weighted sum over the neighbours along every axis; what lies outside counts 0."""
     last = F.moveaxis(x, 1, -1)
-    rows = nd.arange(x.shape[0]).reshape((-1,) + (1,) * count)
+    rows = nd.arange(x.shape[0]).reshape((-1,) + (1,) * (axes[0][0][0].ndim - 1))
     total: Any = None
     for chosen in itertools.product(*axes):
         index, weight = [], None
@@ -181,6 +186,34 @@ def _grid_sample(at: Any, x: Tensor, grid: Tensor) -> Tensor:
         part = last[(rows, *index)] * F.expand_dims(F.where(inside, weight, 0.0), -1)
         total = part if total is None else total + part
     return F.moveaxis(total, -1, 1)
+
+
+def _deformed(at: Any, x: Tensor, weight: Tensor, offset: Tensor, *given: Tensor | None) -> Tensor:
+    """A convolution in 2-D whose taps are moved by offsets, and weighted by a mask."""
+    bias, mask = (*given, None, None)[:2]
+    if x.ndim != 4:
+        raise OnnxError(f"{x.ndim - 2} spatial axes; treadle has the deformed convolution of 2")
+    (batch, channels), kernel, (height, width) = x.shape[:2], weight.shape[2:], offset.shape[2:]
+    groups, parts, taps = at.get("group", 1), at.get("offset_group", 1), math.prod(kernel)
+    pads, step = at.get("pads") or [0] * 4, at.get("strides") or [1, 1]
+    apart = at.get("dilations") or [1, 1]
+    moved = F.reshape(offset, (batch, parts, taps, 2, height, width))
+    shares = None if mask is None else F.reshape(mask, (batch, parts, taps, height, width))
+    columns = []
+    for part in range(parts):
+        axes = []
+        for axis, places in enumerate((height, width)):
+            tap = nd.arange(kernel[axis]).reshape((-1, 1) if axis == 0 else (1, -1)) * apart[axis]
+            first = nd.broadcast_to(tap, kernel).reshape((taps, 1, 1)) - pads[axis]
+            start = nd.arange(places).reshape((-1, 1) if axis == 0 else (1, -1)) * step[axis]
+            axes.append(_taps(moved[:, part, :, axis] + constant((first + start).astype(x.dtype)), "linear"))
+        share = channels // parts
+        column = _sampled(x[:, part * share : (part + 1) * share], axes)
+        columns.append(column if shares is None else column * F.expand_dims(shares[:, part], 1))
+    rows = F.reshape(F.concat(columns, axis=1), (batch, groups, -1, taps, height * width))
+    filters = F.reshape(weight, (groups, weight.shape[0] // groups, weight.shape[1], taps))
+    out = F.reshape(F.einsum("ngctp,goct->ngop", rows, filters), (batch, weight.shape[0], height, width))
+    return out if bias is None else out + F.reshape(bias, (-1, 1, 1))
 
 
 # --- RoiAlign ---------------------------------------------------------------------------------------------------------
@@ -220,6 +253,6 @@ def _roi_align(at: Any, x: Tensor, rois: Tensor, batches: Tensor) -> Tensor:
 
 
 IMAGES: dict[str, Callable[..., Any]] = {
-    "Resize": _resize, "Upsample": _resize, "GridSample": _grid_sample, "RoiAlign": _roi_align,
+    "Resize": _resize, "Upsample": _resize, "GridSample": _grid_sample, "DeformConv": _deformed, "RoiAlign": _roi_align,
 }  # fmt: skip
 """By name."""
