@@ -6,7 +6,7 @@ from typing import Any
 import treadle.autograd as ag
 import treadle.ndarray as nd
 
-__all__ = ["CALLABLES"]
+__all__ = ["CALLABLES", "WITHOUT"]
 
 _draws = nd.random.Generator(0)
 
@@ -147,4 +147,79 @@ CALLABLES: dict[str, tuple[Any, ...]] = {
     "avg_pool by a number": (lambda a: ag.avg_pool(a, 2, divisor_override=3), _image),
     "two results": (lambda a, b: (a + b, a * b), _matrix, _other),
     "input as result": (lambda a: (a, a + 1), _matrix),
+    "argmin": (lambda a: ag.argmin(a, axis=0, keepdims=True), _matrix),
+    "astype": (lambda a: ag.astype(a * 3, "int32"), _matrix),
+    **{name: (_of(name), _below(99, 6), _below(99, 6)) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    "bitwise_invert": (ag.bitwise_invert, _below(99, 6)),
+    "bitwise_xor of bools": (lambda a, b: ag.bitwise_xor(a > 0, b > 0), _matrix, _other),
+    **{
+        name: (lambda a, b, name=name: getattr(ag, name)(a > 0, b > 0), _matrix, _other)
+        for name in ("logical_and", "logical_or", "logical_xor")
+    },
+    "logical_not": (lambda a: ag.logical_not(a > 0), _matrix),
+    "conv": (lambda a: ag.conv(a, _kernel, stride=2), _image),
+    "conv_input_gradient": (
+        lambda a: ag.conv_input_gradient(a, ag.Tensor(_kernel.data), (2, 3, 8, 8), stride=2, padding=1),
+        _normal(2, 20, 4, 4),
+    ),
+    "diff": (lambda a: ag.diff(a, axis=1, n=2), _matrix),
+    "dot": (ag.dot, _normal(5), _normal(5)),
+    "vecdot": (lambda a, b: ag.vecdot(a, b), _matrix, _other),
+    "expand_dims": (lambda a: ag.expand_dims(a, 1), _matrix),
+    "squeeze": (lambda a: ag.squeeze(a, 1) * 2, _normal(3, 1, 2)),
+    "get_item": (lambda a: a[..., 1:, None, 0], _normal(3, 4, 2)),
+    "matrix_transpose": (lambda a: ag.matrix_transpose(a), _normal(2, 3, 4)),
+    "permute_dims": (lambda a: ag.permute_dims(a, (2, 0, 1)) + 1, _normal(2, 3, 4)),
+    "swapaxes": (lambda a: ag.swapaxes(a, 0, -1), _normal(2, 3, 4)),
+    "rot90": (lambda a: ag.rot90(a), _matrix),
+    "unstack": (lambda a: ag.unstack(a, axis=1), _normal(3, 2)),
+    "pow": (ag.pow, _positive(3, 4), _normal(3, 4)),
+    "pow of integers": (lambda a: a**2, _below(9, 5)),
+    "unsigned shift": (
+        lambda a: ag.bitwise_left_shift(ag.astype(a, "uint32"), ag.astype(ag.ones_like(a), "uint32")),
+        _below(9, 5),
+    ),
+    "loss and sort": (
+        lambda a, i: ag.cross_entropy(a, i, reduction="sum") + ag.sum(ag.sort(a, descending=True)[:, 0]),
+        _matrix,
+        _below(4, 3),
+    ),
+    "computed places": (
+        lambda a, i, j: ag.get_item(a, (i, j)) + ag.sum(ag.get_item(a, i)),
+        _matrix,
+        _below(3, 5),
+        _below(4, 5),
+    ),
+    "written at computed places": (
+        lambda a, i, v: ag.set_item(a, (i,), v),
+        _normal(6, 3),
+        ag.Tensor([4, 0]),
+        _normal(2, 3),
+    ),
+    "scattered along another axis": (
+        lambda a, i, v: ag.scatter_add(a, i, v, axis=1),
+        _normal(4, 3),
+        _below(3, 5),
+        _normal(4, 5),
+    ),
+    "batch norm": (
+        lambda a: (
+            (a - ag.Tensor(_bias.data[:3].reshape((3, 1, 1)))) / ag.sqrt(ag.var(a, axis=(0, 2, 3), keepdims=True))
+        ),
+        _image,
+    ),
 }
+
+_MAKERS = ("empty", "full", "ones", "zeros")
+WITHOUT = {
+    **dict.fromkeys(
+        ["arange", "eye", "linspace", *(each + like for each in _MAKERS for like in ("", "_like"))], "makes a constant"
+    ),
+    **dict.fromkeys(["avg_pool_gradient", "max_pool_gradient", "conv_weight_gradient"], "belongs to training"),
+    "linalg": "of it det has a form",
+    "nextafter": "has no form",
+    "to_device": "a model has no device",
+    "bitwise_left_shift": "of unsigned integers only",
+    "bitwise_right_shift": "of unsigned integers only",
+}
+"""Tensor functions that no callable above is about, and why."""

@@ -9,7 +9,7 @@ import pytest
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from mcu import models
-from onnx_cases.callables import CALLABLES
+from onnx_cases.callables import CALLABLES, WITHOUT
 from treadle import nn
 from treadle.autograd.export import from_onnx, to_onnx
 
@@ -44,6 +44,11 @@ def test_callables(name: str, opset: int, tmp_path: Path) -> None:
     same(judged(path, *inputs), wanted)
     back = from_onnx(path)(*inputs)
     same(back if isinstance(back, tuple) else [back], wanted)
+
+
+def test_every_tensor_function_is_exported() -> None:
+    named = {name.partition(" ")[0] for name in CALLABLES}
+    assert set(ag.functions.__all__) - named == set(WITHOUT)
 
 
 def test_parameters_are_initializers_of_their_names(tmp_path: Path) -> None:

@@ -34,8 +34,21 @@ def _cumprod(xp: Any, x: Any, /, *, axis: Any = None) -> Any:
     return x
 
 
+def _scatter_add(xp: Any, x: Any, indices: Any, values: Any, /, *, axis: int = 0) -> Any:
+    """Along the first axis, to which another one is moved; so are the axes of the values that the indices stand for."""
+    axis = 0 if isinstance(indices, tuple) else axis % x.ndim
+    if axis == 0:
+        return xp.record("scatter_add", (x, indices, values), {})
+    count = indices.ndim
+    wide = xp.broadcast_to(values, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+    named = range(axis, axis + count)
+    order = (*named, *(each for each in range(wide.ndim) if each not in named))
+    moved = xp.record("scatter_add", (xp.moveaxis(x, axis, 0), indices, xp.permute_dims(wide, order)), {})
+    return xp.moveaxis(moved, 0, axis)
+
+
 ONNX_DEFINITIONS: dict[str, Any] = {
     **{name: define for name, define in DEFINITIONS.items() if name not in _NAMED},
-    "avg_pool": _avg_pool, "clip": _clip, "cumprod": _cumprod,
+    "avg_pool": _avg_pool, "clip": _clip, "cumprod": _cumprod, "scatter_add": _scatter_add,
 }  # fmt: skip
 """As :data:`treadle.autograd.export.composed.DEFINITIONS`."""

@@ -114,12 +114,7 @@ def _written(e: Any, x: Value, items: list[Any], values: Any, reduction: str) ->
 
 def _scatter_add(e: Any, call: Call) -> Any:
     x, index, values = call.arguments
-    axis = call.options.get("axis", 0)
-    if isinstance(index, tuple):
-        return _written(e, x, _items(index, len(x.shape)), values, "add")
-    if axis % len(x.shape) != 0:
-        raise e.refusal("scatter_add along another axis than the first; move the axis to the front")
-    return _written(e, x, _items((index,), len(x.shape)), values, "add")
+    return _written(e, x, _items(index if isinstance(index, tuple) else (index,), len(x.shape)), values, "add")
 
 
 def _take(e: Any, call: Call) -> Any:
