@@ -22,7 +22,7 @@ _ROUNDED: dict[str, Callable[[float], int]] = {
 # --- Resize -----------------------------------------------------------------------------------------------------------
 def _origin(mode: str, place: int, scale: float, length: int, out: int, region: tuple[float, float]) -> float:
     """The coordinate in the input that an element of the output stands for."""
-    if mode == "align_corners":
+    if mode == "align_corners":  # by the length before it is rounded, as in the standard's cases
         return place * (length - 1) / (scale * length - 1) if out > 1 else 0.0
     if mode == "asymmetric":
         return place / scale

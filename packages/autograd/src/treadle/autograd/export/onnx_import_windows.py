@@ -86,9 +86,7 @@ def _transposed(at: Any, x: Tensor, weight: Tensor, bias: Tensor | None = None) 
         if wanted is not None or mode.startswith("SAME"):
             length = wanted[-count:][axis] if wanted is not None else x.shape[2 + axis] * stride[axis]
             total = max(0, full + more[axis] - length)
-            before = total // 2 if mode != "SAME_LOWER" else total - total // 2
-            if wanted is not None and mode == "NOTSET":
-                before = total - total // 2 if total % 2 == 0 else total // 2
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
         else:
             length = full + more[axis] - before - after
         index.append(slice(before, min(full, before + length)))
