@@ -202,6 +202,7 @@ CALLABLES: dict[str, tuple[Any, ...]] = {
         _below(3, 5),
         _normal(4, 5),
     ),
+    **{name: (_of(name), _matrix) for name in ["logcumsumexp"] if hasattr(ag, name)},
     "batch norm": (
         lambda a: (
             (a - ag.Tensor(_bias.data[:3].reshape((3, 1, 1)))) / ag.sqrt(ag.var(a, axis=(0, 2, 3), keepdims=True))
@@ -212,6 +213,7 @@ CALLABLES: dict[str, tuple[Any, ...]] = {
 
 _MAKERS = ("empty", "full", "ones", "zeros")
 WITHOUT = {
+    **dict.fromkeys(["angle", "conj", "fft", "imag", "real"], "is about complex numbers"),
     **dict.fromkeys(
         ["arange", "eye", "linspace", *(each + like for each in _MAKERS for like in ("", "_like"))], "makes a constant"
     ),

@@ -48,7 +48,8 @@ def test_callables(name: str, opset: int, tmp_path: Path) -> None:
 
 def test_every_tensor_function_is_exported() -> None:
     named = {name.partition(" ")[0] for name in CALLABLES}
-    assert set(ag.functions.__all__) - named == set(WITHOUT)
+    assert not set(ag.functions.__all__) - named - set(WITHOUT)
+    assert not named & set(WITHOUT)
 
 
 def test_parameters_are_initializers_of_their_names(tmp_path: Path) -> None:
