@@ -43,6 +43,10 @@ INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn
 """Packages that take arrays of any library."""
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
+ONNX = ("onnx==1.23.0", "onnxruntime==1.32.0")
+"""The first generates cases of its own, so that another version has others."""
+MODELS = ("magika==1.0.3", "silero-vad==6.2.3")
+"""Packages that hold models in ONNX, which are run without their packages' own code."""
 PYTEST = ("pytest", "--timeout=900")
 TOOLS = ("packages/ndarray/tools", "packages/cuda_backend/tools")
 PARITY = "packages/nn/tests/parity"
@@ -332,6 +336,18 @@ def bench(session: nox.Session) -> None:
     install(session, "nn", also=("numpy>=2.0", "scipy>=1.14", *torch))
     measured = {"TREADLE_WHEEL": str(wheel(session, "ndarray"))}
     session.run("python", "-m", "benchmarks", *session.posargs, env=measured)
+
+
+@nox.session
+def onnx(session: nox.Session) -> None:
+    """Models in ONNX: the standard's node cases, exports judged by onnxruntime, magika's and silero-vad's models."""
+    install(session, "nn", "autograd[onnx]", also=(*TESTING, *ONNX))
+    models = ("pip", "install", "--quiet", "--no-deps", *MODELS)
+    session.run("python", "-m", *models, success_codes=[0, 1])  # without them their tests skip themselves
+    documents = ("tests/test_documents.py", "tests/test_doctests.py", "-k", "deploy or onnx")
+    session.run(*PYTEST, "tests/onnx_cases", *session.posargs)
+    session.run(*PYTEST, *documents)
+    session.run("python", "-m", "onnx_cases", env={"PYTHONPATH": "tests"})
 
 
 @nox.session

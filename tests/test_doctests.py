@@ -16,6 +16,8 @@ from treadle.ndarray.opset import OPS, Op
 PACKAGES = ("treadle.ndarray", "treadle.autograd", "treadle.nn", "treadle.optim", "treadle.data", "treadle.cuda")
 OPTIONAL = ("matplotlib", "treadle.cuda._cuda")
 """What a module may lack: the extra of treadle-nn, and kernels that only nvcc builds."""
+NEEDED = {f"treadle.autograd.export.onnx_{name}": "onnx" for name in ("export", "import")}
+"""What the examples of a module need that need not be there."""
 
 
 def modules() -> Iterator[str]:
@@ -39,6 +41,8 @@ def test_docstrings(name: str) -> None:
         if error.name not in OPTIONAL:
             raise
         pytest.skip(str(error))
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 

@@ -31,6 +31,10 @@ def test_code_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             if "no GPU" not in str(error):
                 raise
             pytest.skip(str(error))
+        except ImportError as error:
+            if "treadle-autograd[onnx]" not in str(error):
+                raise
+            pytest.skip(str(error))
 
 
 @each_document

@@ -27,6 +27,7 @@ from treadle.autograd.errors import (
     GradientError,
     GraphFreedError,
     NonFiniteError,
+    OnnxError,
     OpContractError,
     SavedValueError,
 )
@@ -52,11 +53,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ExportError", "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location",
-    "NonFiniteError", "Op", "OpContractError", "Phase", "Prediction", "SavedValueError", "Scoped", "Tensor",
-    "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad", "function_op", "functional", "functions",
-    "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_lazy", "lazy", "live_tensor_count", "no_grad", "numerical_gradient", "ops", "predict", "reaches",
-    "set_grad_enabled", "tensor",
+    "NonFiniteError", "OnnxError", "Op", "OpContractError", "Phase", "Prediction", "SavedValueError", "Scoped",
+    "Tensor", "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad", "function_op", "functional",
+    "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad", "numerical_gradient", "ops",
+    "predict", "reaches", "set_grad_enabled", "tensor",
 ]  # fmt: skip
 __all__ += _function_names
 __all__ += _debugging_names

@@ -3,8 +3,8 @@
 from treadle.ndarray.errors import TreadleError
 
 __all__ = [
-    "ExportError", "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OpContractError",
-    "SavedValueError",
+    "ExportError", "GradientCheckError", "GradientError", "GraphFreedError", "NonFiniteError", "OnnxError",
+    "OpContractError", "SavedValueError",
 ]  # fmt: skip
 
 
@@ -38,3 +38,7 @@ class NonFiniteError(TreadleError, ArithmeticError):
 
 class ExportError(TreadleError, ValueError):
     """A callable that cannot be exported, or not in the way that was asked for: which node, and why."""
+
+
+class OnnxError(TreadleError, ValueError):
+    """An ONNX model that cannot be run, or not on these inputs: which node, and why."""

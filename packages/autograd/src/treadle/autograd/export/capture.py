@@ -9,11 +9,12 @@ from treadle.autograd._watching import Watcher
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export.folding import fold
 from treadle.autograd.export.program import Program
+from treadle.autograd.export.recorder import Recorder
 from treadle.autograd.export.tracing import replay, trace
 from treadle.autograd.export.updates import Update
 from treadle.autograd.mode import no_grad
 
-__all__ = ["capture"]
+__all__ = ["capture", "tensors"]
 
 Examples = Tensor | Sequence[Any] | Any
 
@@ -25,21 +26,23 @@ def capture(
     train: Update | None = None,
     parameters: Mapping[str, Tensor] | None = None,
     verify: bool = True,
+    recorder: Recorder | None = None,
 ) -> Program:
     """The program of ``function`` on inputs of the examples' shapes and dtypes.
 
     ``examples`` is a tensor, or a tuple or list of them for several inputs. With ``train`` the first result is
     the loss, and the program holds its gradients and the update of ``parameters``: all leaves that require grad unless
-    given by name. ``verify`` compares the program with the callable on other inputs than the examples.
+    given by name. ``verify`` compares the program with the callable on other inputs than the examples. With a
+    ``recorder`` of one's own, nothing is folded.
 
     Raises ExportError where the callable cannot be exported, naming the node and its line.
     """
-    inputs = _tensors(examples)
+    inputs = tensors(examples)
     if callable(getattr(function, "eval", None)) and getattr(function, "training", False) and train is None:
         raise ExportError("export: the module is in training mode; call eval() first, or export a training step")
     named = dict(parameters) if parameters is not None else _parameters(function, inputs)
     if train is None:
-        program = trace(function, inputs, known=named)
+        program = trace(function, inputs, known=named, recorder=recorder)
     else:
         if not named:
             raise ExportError("export: nothing to train: no leaf that the loss depends on requires grad")
@@ -47,10 +50,11 @@ def capture(
         program = trace(function, inputs, parameters=list(named.values()), names=list(named), update=train, slots=slots)
     if verify:
         _verify(function, inputs, program)
-    return fold(program) if train is None else program
+    return fold(program) if train is None and recorder is None else program
 
 
-def _tensors(examples: Examples) -> list[Tensor]:
+def tensors(examples: Examples) -> list[Tensor]:
+    """The examples as tensors of their own."""
     given = list(examples) if isinstance(examples, tuple | list) else [examples]
     if not given:
         raise ExportError("export: an example of at least one input is needed")

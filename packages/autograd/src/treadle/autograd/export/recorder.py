@@ -154,15 +154,17 @@ class Recorder:
     """The namespace of array functions, which notes what is called.
 
     ``definitions`` names functions that are recorded as what they are composed of: ``softmax`` as exp, sum and divide.
+    With ``keeps_named``, what is computed from constants that have a name is recorded too: they stay as they are.
     """
 
     records_arrays = True
 
-    def __init__(self, definitions: dict[str, Definition], prefix: str = "") -> None:
+    def __init__(self, definitions: dict[str, Definition], prefix: str = "", keeps_named: bool = False) -> None:
         self.calls: list[Call] = []
         self.origin = Origin("")
         self.definitions = definitions
         self.prefix = prefix
+        self.keeps_named = keeps_named
         self._count = 0
         self._constants: dict[tuple[Any, ...], Value] = {}
         self.arrays: dict[int, Traced] = {}  # by id of arrays that are known, such as a tensor's that an index holds
@@ -228,7 +230,7 @@ class Recorder:
             return _mapped(self._done[key], lambda value: Traced(self, value), Value)
         result = run(function, symbols, options)
         call = Call(function, symbols, options, [], self.origin)
-        varies = function not in _SHAPE_ONLY and any(each.role is not Role.CONSTANT for each in call.operands)
+        varies = function not in _SHAPE_ONLY and any(map(self._stays, call.operands))
         if not varies:
             return _mapped(result, self.constant)
         wrapped = _mapped(result, lambda array: self._result(call, array))
@@ -236,6 +238,10 @@ class Recorder:
             self.calls.append(call)
         self._done[key] = _mapped(wrapped, lambda traced: traced.value, Traced)
         return wrapped
+
+    def _stays(self, value: Value) -> bool:
+        """Whether what is computed from a value is part of the program, not a constant."""
+        return value.role is not Role.CONSTANT or (self.keeps_named and bool(value.name))
 
     def _result(self, call: Call, array: NDArray) -> Traced:
         value = self.value(Role.COMPUTED, array)

@@ -17,7 +17,7 @@ from treadle.autograd.errors import ExportError
 from treadle.autograd.export.composed import DEFINITIONS
 from treadle.autograd.export.program import Origin, Program, Role, Value
 from treadle.autograd.export.recorder import Recorder, Traced, run
-from treadle.autograd.mode import enable_grad, no_grad
+from treadle.autograd.mode import enable_grad, lazy, no_grad
 from treadle.ndarray import NDArray
 
 __all__ = ["Replay", "TracedRun", "replay", "trace"]
@@ -163,20 +163,22 @@ def trace(
     known: Mapping[str, Tensor] | None = None,
     update: Callable[..., Sequence[Tensor]] | None = None,
     slots: Sequence[Sequence[Tensor]] = (),
+    recorder: Recorder | None = None,
 ) -> Program:
     """The program of ``function(*examples)``; with ``update`` of a training step too.
 
     ``known`` names constants. The result of ``function`` is a tensor or a tuple of them; for training the first is the
-    loss, and ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values.
+    loss, and ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values. A ``recorder`` of
+    one's own has other definitions.
 
     Raises ExportError where the result depends on an input in a way that the graph does not hold.
     """
-    watched = TracedRun(Recorder(DEFINITIONS))
+    watched = TracedRun(recorder or Recorder(DEFINITIONS))
     inputs = [watched.leaf(Role.INPUT, each, f"input{at}").value for at, each in enumerate(examples)]
     for name, each in (known or {}).items():
         watched.introduce(each, watched.recorder.constant(each.data, name))
     states = [watched.leaf(Role.STATE, each, name).value for each, name in zip(parameters, names, strict=True)]
-    with watched, enable_grad() if update is not None else no_grad():
+    with watched, lazy(False), enable_grad() if update is not None else no_grad():
         found = function(*examples)
         outputs = list(found) if isinstance(found, tuple | list) else [found]
     for each in outputs:
@@ -205,7 +207,7 @@ def _train(
         program.states += kept
         given = constant(gradient.value.example)
         watched.introduce(given, gradient)
-        with watched, no_grad():
+        with watched, lazy(False), no_grad():
             results = update(parameter, given, *own)
         targets = (watched.traced(parameter).value, *kept)
         program.updates += [(target, watched.traced(each).value) for target, each in zip(targets, results, strict=True)]
