@@ -60,6 +60,8 @@ def load(
             continue
         if value.shape != target.shape:
             misfits.append(f"{name}: the module has {target.shape}, the state dict {value.shape}")
+        elif value.dtype.kind == "c" != target.dtype.kind:
+            misfits.append(f"{name}: the module has {target.dtype.name}, the state dict {value.dtype.name}")
         elif assign:
             values[name] = value
         elif target.data.readonly:
@@ -122,7 +124,7 @@ def _described(value: Any) -> str:
 
 
 def _hint(name: str, candidates: list[str]) -> str:
-    close = get_close_matches(name, candidates, n=1, cutoff=0.8)
+    close = get_close_matches(name, [each for each in candidates if isinstance(each, str)], n=1, cutoff=0.8)
     return f" (the state dict has {close[0]})" if close else ""
 
 

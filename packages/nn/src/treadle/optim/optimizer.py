@@ -6,6 +6,7 @@ counters, so a graph that still needs the old values says so.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import treadle.ndarray as nd
@@ -46,10 +47,11 @@ class Optimizer(ABC):
         """Raise ValueError for options that make no sense."""
         for name in self.nonnegative:
             if name in options:
-                require(options[name] >= 0.0, name, options[name], "0 or more")
+                require(_is_real(options[name]) and options[name] >= 0.0, name, options[name], "0 or more")
         if "betas" in options:
             betas = options["betas"]
-            fits = len(betas) == 2 and all(0.0 <= beta < 1.0 for beta in betas)
+            fits = isinstance(betas, (tuple, list)) and len(betas) == 2
+            fits = fits and all(_is_real(beta) and 0.0 <= beta < 1.0 for beta in betas)
             require(fits, "betas", betas, "two numbers in [0, 1)")
 
     @abstractmethod
@@ -60,6 +62,8 @@ class Optimizer(ABC):
         """Add parameters with options of their own; what is not given comes from the defaults."""
         if not isinstance(param_group, Mapping):
             raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise ValueError(f"a parameter group needs 'params'; this one has {', '.join(map(repr, param_group))}")
         group = {**self.defaults, **param_group}
         group["params"] = _tensors(param_group["params"])
         known = {id(tensor) for other in self.param_groups for tensor in other["params"]}
@@ -118,6 +122,8 @@ class Optimizer(ABC):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over the state and the options of ``state_dict``; ValueError, and no change, if it does not fit."""
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
+            raise ValueError("this is no state dict of an optimizer, which has 'state' and 'param_groups'")
         saved = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in saved]
@@ -134,6 +140,8 @@ class Optimizer(ABC):
             self.check(group)
         state = {}
         for number, values in state_dict["state"].items():
+            if number not in by_number:
+                raise ValueError(f"the state dict has a state for parameter {number!r}, which is in none of its groups")
             tensor = by_number[number]
             state[tensor] = {name: self._restored(name, value, tensor) for name, value in values.items()}
         self.state, self.param_groups = state, groups
@@ -183,6 +191,10 @@ def require(condition: bool, name: str, value: Any, expected: str) -> None:
         raise ValueError(f"{name} must be {expected}, not {value!r}")
 
 
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
 def _tensors(params: Any) -> list[Tensor]:
     if isinstance(params, (set, frozenset)):
         raise TypeError("the parameters of a group must be in an order, which a set has not; use a list")
@@ -195,4 +207,7 @@ def _tensors(params: Any) -> list[Tensor]:
             raise TypeError(f"an optimizer can only change tensors, not {type(tensor).__name__}")
         if not tensor.is_leaf:
             raise ValueError(f"the tensor of shape {tensor.shape} is no leaf, so it cannot be optimized")
+        if tensor.dtype.kind != "f":
+            way = "; optimize its real and imaginary parts" if tensor.dtype.kind == "c" else ""
+            raise nd.DTypeError(f"an optimizer changes floating-point tensors, not {tensor.dtype.name}{way}")
     return tensors
