@@ -162,6 +162,15 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["weights"]
 
 
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(FileExistsError, match="no regular file"):
+            nn.save_file({"x": Tensor([1.0])}, path)
+    assert os.listdir(tmp_path) == ["pipe"]
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+
+
 def test_a_write_replaces_and_keeps_the_permissions(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "weights"
     with atomic_write(path) as file:

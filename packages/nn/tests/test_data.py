@@ -373,3 +373,15 @@ def test_default_convert() -> None:
     assert isinstance(sample, Tensor)
     with pytest.raises(ValueError, match=r"different keys: \['b'\]"):
         default_collate([{"a": 1}, {"a": 1, "b": 2}])
+
+
+def test_what_is_no_index_or_generator() -> None:
+    for sampler in ([0.5], ["0"]):
+        with pytest.raises(TypeError, match="integer"):
+            list(DataLoader(TensorDataset(Tensor([1.0, 2.0])), sampler=sampler))
+    with pytest.raises(TypeError, match="generator must be a treadle.ndarray.random.Generator, not int"):
+        DataLoader([1], generator=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="integer"):
+        DataLoader([1], batch_size="2")  # type: ignore[arg-type]
+    with pytest.raises(nd.DTypeError, match="datetime64"):
+        default_collate([np.datetime64("2020-01-01")])

@@ -141,6 +141,11 @@ def test_attention_that_does_not_fit() -> None:
         layer(x, x, x, attn_mask=zeros(2, 2))
     with pytest.raises(nd.ShapeError, match=r"key_padding_mask \(3, 2\) must be \(2, 3\)"):
         layer(x, x, x, key_padding_mask=zeros(3, 2))
+    numbers = Tensor(np.ones((3, 3), "u1"))
+    with pytest.raises(nd.DTypeError, match="booleans, True where not to look, or of floats to add, not of uint8"):
+        layer(x, x, x, attn_mask=numbers)
+    with pytest.raises(nd.DTypeError, match="booleans, or of floats to add, not of uint8"):
+        functional.scaled_dot_product_attention(zeros(3, 2), zeros(3, 2), zeros(3, 2), numbers)
     with pytest.raises(nd.ShapeError, match="must all have 3 dimensions"):
         layer(x, x[0], x)
     with pytest.raises(nd.ShapeError, match="last dimensions, the features"):

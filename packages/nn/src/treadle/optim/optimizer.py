@@ -129,6 +129,11 @@ class Optimizer(ABC):
         given = [len(group["params"]) for group in saved]
         if sizes != given:
             raise ValueError(f"the optimizer's groups have {sizes} parameters, those of the state dict {given}")
+        for group in saved:
+            lacking = [name for name, value in self.defaults.items() if type(value) is not bool and name not in group]
+            if lacking:
+                what = f"that of a {type(self).__name__}: a group lacks {', '.join(lacking)}"
+                raise ValueError(f"the state dict is not {what}")
         tensors = self._parameters()
         numbers = [number for group in saved for number in group["params"]]
         by_number = dict(zip(numbers, tensors, strict=True))
