@@ -166,3 +166,9 @@ def test_initial_states_that_do_not_fit() -> None:
 def test_dropout_between_layers_that_are_not_there_warns() -> None:
     with pytest.warns(UserWarning, match="acts between layers"):
         nn.LSTM(2, 3, dropout=0.5)
+
+
+@pytest.mark.parametrize(("numbers", "classes"), [([0, -1], 3), ([0, 3], 3), ([-1], -1)])
+def test_one_hot_of_numbers_that_are_no_class(numbers: list[int], classes: int) -> None:
+    with pytest.raises(nd.IndexingError, match="one_hot: the input has numbers outside"):
+        functional.one_hot(Tensor(numbers), classes)

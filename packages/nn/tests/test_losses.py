@@ -146,8 +146,13 @@ def test_the_loss_of_an_infinite_wrong_logit_is_infinite(logit: float, target: f
 
 @pytest.mark.parametrize(
     ("lengths", "label_lengths", "zero_infinity"),
-    [((2, 6, 3), (3, 2, 1), False), ((2, 6, 3), (3, 2, 1), True), ((6, 0, 3), (3, 0, 1), True), ((0, 6, 1), (0, 0, 1), False)],
-)  # fmt: skip
+    [
+        ((2, 6, 3), (3, 2, 1), False),
+        ((2, 6, 3), (3, 2, 1), True),
+        ((6, 0, 3), (3, 0, 1), True),
+        ((0, 6, 1), (0, 0, 1), False),
+    ],
+)
 def test_ctc_gives_no_gradient_to_steps_beyond_a_length(
     lengths: Any, label_lengths: Any, zero_infinity: bool, torch: Any
 ) -> None:

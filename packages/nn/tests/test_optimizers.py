@@ -360,3 +360,21 @@ def test_an_average_of_halves_moves() -> None:
     for _ in range(100):
         ema.update()
     assert ema.averages[0].item() == pytest.approx(2.0 - 0.999**100, rel=1e-5)
+
+
+def test_the_state_follows_parameters_that_were_moved() -> None:
+    layer = nn.Linear(2, 1)
+    optimizer = Adam(layer.parameters())
+
+    def step() -> None:
+        layer(Tensor(np.ones((3, 2)), dtype=layer.weight.dtype, device=layer.weight.device)).sum().backward()
+        optimizer.step()
+
+    step()
+    layer.to("numpy", nd.float64)
+    with pytest.raises((nd.DeviceError, nd.DTypeError)) as caught:
+        step()
+    assert "load_state_dict(optimizer.state_dict())" in caught.value.__notes__[0]
+    optimizer.load_state_dict(optimizer.state_dict())
+    step()
+    assert optimizer.state[layer.weight]["exp_avg"].dtype == nd.float64

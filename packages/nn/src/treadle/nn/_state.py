@@ -123,7 +123,7 @@ def _described(value: Any) -> str:
     return str(tuple(value.shape)) if hasattr(value, "shape") else f"({type(value).__name__})"
 
 
-def _hint(name: str, candidates: list[str]) -> str:
+def _hint(name: str, candidates: list[Any]) -> str:
     close = get_close_matches(name, [each for each in candidates if isinstance(each, str)], n=1, cutoff=0.8)
     return f" (the state dict has {close[0]})" if close else ""
 

@@ -55,8 +55,8 @@ class Means:
                 number = scalar(name, value)
                 if self._finite and name == "loss" and not isfinite(number):
                     raise NonFiniteLossError(
-                        f"the loss of batch {self._batches} of the epoch is {number}, and steps have been made since; a "
-                        "lower learning rate or max_grad_norm may help"
+                        f"the loss of batch {self._batches} of the epoch is {number}, and steps have been made since; "
+                        "a lower learning rate or max_grad_norm may help"
                     )
                 self._totals[name] = self._totals.get(name, 0.0) + rows * number
 

@@ -89,10 +89,17 @@ class Optimizer(ABC):
                 state = states.get(parameter)
                 if state is None:
                     state = states[parameter] = {}
-                if parameter.dtype.itemsize < 4:
-                    self._update_half(parameter, gradient.data, state, group)
-                else:
-                    self.update(parameter, gradient.data, state, group)
+                try:
+                    if parameter.dtype.itemsize < 4:
+                        self._update_half(parameter, gradient.data, state, group)
+                    else:
+                        self.update(parameter, gradient.data, state, group)
+                except (nd.DeviceError, nd.DTypeError) as error:
+                    error.add_note(
+                        "if the parameters were moved or converted since the last step, their state follows by "
+                        "optimizer.load_state_dict(optimizer.state_dict())"
+                    )
+                    raise
         return loss
 
     def _update_half(
@@ -122,7 +129,7 @@ class Optimizer(ABC):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over the state and the options of ``state_dict``; ValueError, and no change, if it does not fit."""
-        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
+        if not {"state", "param_groups"} <= set(state_dict or ()):
             raise ValueError("this is no state dict of an optimizer, which has 'state' and 'param_groups'")
         saved = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]

@@ -265,7 +265,8 @@ def rms_norm(
 ) -> Tensor:
     """The last dimensions, of ``normalized_shape``, over their root mean square, times ``weight``.
 
-    ``eps`` is by default that of the dtype of computation, float32 for the half ones. Zhang and Sennrich 2019, "Root mean square layer normalization".
+    ``eps`` is by default that of the dtype of computation, which is float32 for the half ones. Zhang and Sennrich 2019,
+    "Root mean square layer normalization".
 
     >>> [round(v, 3) for v in rms_norm(Tensor([3.0, 4.0]), (2,)).tolist()]
     [0.849, 1.131]

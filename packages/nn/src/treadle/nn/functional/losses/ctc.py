@@ -30,8 +30,8 @@ class CTCLattice(Op):
 
     ``emissions`` are the log-probabilities (T, N, L) of the states at each step, L = 2 S + 1; ``skips`` (N, L) says
     which states can be reached from two below; ``lengths`` and ``label_lengths`` (N,) are those of inputs and labels.
-    Sequences that have no path give infinity, and a NaN gradient in the steps of their length. Graves et al. 2006, "Connectionist temporal
-    classification", sections 4.1 and 4.2.
+    Sequences that have no path give infinity, and a NaN gradient in the steps of their length. Graves et al. 2006,
+    "Connectionist temporal classification", sections 4.1 and 4.2.
 
     >>> import treadle.ndarray as nd
     >>> emissions = Tensor(nd.log(nd.asarray([[[0.5, 0.25, 0.5]]])))
