@@ -44,6 +44,7 @@ INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
+TOOLS = ("packages/ndarray/tools", "packages/cuda_backend/tools")
 PARITY = "packages/nn/tests/parity"
 """Tests that need PyTorch, and have a session of their own."""
 
@@ -196,6 +197,26 @@ def cuda_backend(session: nox.Session) -> None:
     """Compile treadle-cuda with nvcc, and test its kernels: emulated, and on the GPU where there is one."""
     install(session, "cuda_backend", also=testing())
     session.run(*PYTEST, "packages/cuda_backend/tests", *session.posargs)
+    kernels = "not build and not emulator and not gpu_check and not mutants"
+    reversed_ = {"TREADLE_EMULATION_SCHEDULE": "reversed"}
+    session.run(*PYTEST, "packages/cuda_backend/tests", "-k", kernels, *session.posargs, env=reversed_)
+
+
+@nox.session
+def registers(session: nox.Session) -> None:
+    """Compile the kernels with nvcc and print what each takes; spills in the tight families are errors."""
+    install(session, "ndarray", also=BUILDING)
+    folders = ("--build-lib", "build/registers", "--build-temp", "build/registers/temp")
+    with session.chdir("packages/cuda_backend"):
+        session.run("python", "setup.py", "-q", "build_ext", *folders)
+        session.run("python", "tools/registers.py", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Take each barrier out of each emulated kernel, alone: a test must fail, or a proof say that it is redundant."""
+    install(session, "cuda_backend", also=(*TESTING, *BUILDING), **EMULATION_ONLY)
+    session.run("python", "packages/cuda_backend/tools/mutants.py", *session.posargs)
 
 
 # --- across packages -------------------------------------------------------------------------------------------------
@@ -244,7 +265,7 @@ def types(session: nox.Session) -> None:
     session.install("mypy>=1.18", "nox", "types-tqdm", "matplotlib", "pillow", *TESTING)
     for package in LAYERS:
         session.run("mypy", "--strict", f"packages/{package}/src")
-    session.run("mypy", "--strict", "noxfile.py", "packages/ndarray/tools", "tests", "benchmarks", "examples")
+    session.run("mypy", "--strict", "noxfile.py", *TOOLS, "tests", "benchmarks", "examples")
     install(session, "ndarray")
     allowed = ("--allowlist", "packages/ndarray/tools/stubtest_allowlist.txt", "--ignore-unused-allowlist")
     options = ("--mypy-config-file", "pyproject.toml", "--ignore-disjoint-bases", *allowed)

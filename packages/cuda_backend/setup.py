@@ -1,6 +1,6 @@
 """The extension modules; everything else about the package is in pyproject.toml.
 
-Environment: TREADLE_CUDA_EMULATION_ONLY=1 builds without nvcc, TREADLE_CUDA_ARCHS=75,80,90 names the GPUs to compile
+Environment: TREADLE_CUDA_EMULATION_ONLY=1 builds without nvcc, TREADLE_CUDA_ARCHS=75,80,90a names the GPUs to compile
 for, TREADLE_STRICT_BUILD=1 takes warnings for errors, MAX_JOBS limits the compilers that run at once, CXX and
 CXXFLAGS are those of the host compiler.
 """

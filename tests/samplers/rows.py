@@ -96,6 +96,7 @@ SAMPLERS["Norm"] = _reduction("Norm", 0, (0.5, 2.0))
 SAMPLERS["LogSumExp"] = _reduction("LogSumExp", 1)
 SAMPLERS["Softmax"] = _along("Softmax", False)
 SAMPLERS["LogSoftmax"] = _along("LogSoftmax", False)
+SAMPLERS["LogCumSumExp"] = _along("LogCumSumExp", False)
 
 
 # --- ternary, parts ---

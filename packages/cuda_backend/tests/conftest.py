@@ -1,12 +1,17 @@
 """The devices that the kernels run on here: always the host, and a GPU where there is one."""
 
-from collections.abc import Iterator
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import treadle.cuda
 from treadle.cuda import _emulated
 
+TOOLS = Path(__file__).parents[1] / "tools"
 DEVICES = ["cuda_emulated", *(["cuda"] if treadle.cuda.is_available() else [])]
 
 
@@ -20,9 +25,10 @@ def device(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=["forward", "reversed"])
 def schedule(request: pytest.FixtureRequest) -> Iterator[str]:
     """The order of the emulated threads."""
+    before = _emulated.get_schedule()
     _emulated.set_schedule(request.param)
     yield request.param
-    _emulated.set_schedule("forward")
+    _emulated.set_schedule(before)
 
 
 @pytest.fixture(params=[0, 3], ids=["any_grid", "small_grid"])
@@ -32,3 +38,19 @@ def grid(request: pytest.FixtureRequest, device: str) -> Iterator[int]:
     backend.limit_blocks(request.param)
     yield request.param
     backend.limit_blocks(0)
+
+
+@pytest.fixture
+def load() -> Callable[[str], ModuleType]:
+    """Loads a script of ``tools/`` as a module."""
+
+    def load_tool(name: str) -> ModuleType:
+        specification = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[name] = module
+        specification.loader.exec_module(module)
+        return module
+
+    return load_tool

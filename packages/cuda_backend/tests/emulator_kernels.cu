@@ -15,6 +15,7 @@ template <class Kernel, class... Arguments> int start(Kernel kernel, dim3 blocks
 
 EXPORT const char *last_failure() { return cudaGetErrorString(cudaErrorLaunchFailure); }
 EXPORT const char *error_name(int error) { return cudaGetErrorName(static_cast<cudaError_t>(error)); }
+EXPORT int is_reversed() { return emulation::reversed(); }
 EXPORT void set_reversed(int reversed) { emulation::set_reversed(reversed != 0); }
 
 /* --- indices --- */
@@ -200,3 +201,112 @@ struct Large {
 };
 __global__ void large_parameter_kernel(Large large, char *out) { *out = large.bytes[0]; }
 EXPORT int large_parameter(char *out) { return start(large_parameter_kernel, 1, 1, Large{}, out); }
+
+/* "atomicOr() reads the word old, computes (old | val), and stores the result; the function returns old", likewise Add */
+__global__ void atomics_kernel(unsigned *bits, float *sum, unsigned *seen)
+{
+    const unsigned old = atomicOr(bits, 1u << threadIdx.x % 32);
+    atomicOr(seen, old);
+    atomicAdd(sum, 0.5f);
+}
+EXPORT int atomics(unsigned *bits, float *sum, unsigned *seen) { return start(atomics_kernel, 2, 48, bits, sum, seen); }
+
+/* "If srcLane is outside the range [0:width-1], the value returned corresponds to the value held by srcLane % width" */
+__global__ void far_shuffles_kernel(int *out)
+{
+    const int lane = static_cast<int>(threadIdx.x);
+    out[lane] = __shfl_sync(ALL_LANES, lane, 35);
+    out[32 + lane] = __shfl_up_sync(ALL_LANES, lane, 32);
+    out[64 + lane] = __shfl_down_sync(ALL_LANES, lane, 31);
+    const double wide = __shfl_xor_sync(ALL_LANES, 0.25 * lane, 31);
+    out[96 + lane] = static_cast<int>(4 * wide);
+}
+EXPORT int far_shuffles(int *out) { return start(far_shuffles_kernel, 1, 32, out); }
+
+/* "set for each thread of mask that is active and whose predicate is not zero": the exited ones count for none. */
+__global__ void votes_of_some_kernel(unsigned *out)
+{
+    const unsigned lane = threadIdx.x;
+    if (lane >= 24)
+        return;
+    out[3 * lane] = __ballot_sync(ALL_LANES, 1);
+    out[3 * lane + 1] = static_cast<unsigned>(__all_sync(ALL_LANES, lane < 24));
+    if (lane < 8)
+        out[3 * lane + 2] = static_cast<unsigned>(__any_sync(0xFFu, lane == 7));
+}
+EXPORT int votes_of_some(unsigned *out) { return start(votes_of_some_kernel, 1, 32, out); }
+
+/* Two intrinsics at once: the lanes of a mask must execute the same one. */
+__global__ void crossed_kernel(int *out)
+{
+    if (threadIdx.x % 2)
+        out[threadIdx.x] = __shfl_sync(ALL_LANES, 1, 0);
+    else
+        out[threadIdx.x] = static_cast<int>(__ballot_sync(ALL_LANES, 1));
+}
+EXPORT int crossed(int *out) { return start(crossed_kernel, 1, 32, out); }
+
+/* Blocks follow each other in some order, and share nothing but memory. */
+__global__ void block_order_kernel(int *counter, int *order)
+{
+    if (threadIdx.x == 0)
+        order[atomicAdd(counter, 1)] = static_cast<int>(blockIdx.x);
+}
+EXPORT int block_order(int *counter, int *order) { return start(block_order_kernel, 4, 64, counter, order); }
+
+/* Streams: what is put on one is done in order, and a wait for an event orders two. */
+__global__ void append_kernel(int *count, int *out, int value) { out[atomicAdd(count, 1)] = value; }
+static void append(cudaStream_t stream, int *count, int *out, int value)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = config.blockDim = 1;
+    config.stream = stream;
+    cudaLaunchKernelEx(&config, append_kernel, count, out, value);
+}
+EXPORT int streams(int *count, int *out, int waits)
+{
+    cudaStream_t first, second;
+    cudaEvent_t event;
+    cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventDefault);
+    for (int value = 0; value < 3; value++)
+        append(first, count, out, value);
+    cudaEventRecord(event, first);
+    append(first, count, out, 3);
+    if (waits)
+        cudaStreamWaitEvent(second, event, 0);
+    append(second, count, out, 10);
+    const bool lazy = *count == 0 && cudaStreamQuery(first) == cudaErrorNotReady;
+    cudaError_t error = cudaStreamSynchronize(second);
+    error = error == cudaSuccess ? cudaDeviceSynchronize() : error;
+    cudaStreamDestroy(first);
+    cudaStreamDestroy(second);
+    cudaEventDestroy(event);
+    return lazy ? error : cudaErrorInvalidValue;
+}
+
+/* A capture records and a launch of the graph does; the legacy default stream cannot be captured. */
+EXPORT int graph(int *count, int *out)
+{
+    cudaStream_t stream;
+    cudaGraph_t recorded;
+    cudaGraphExec_t executable;
+    if (cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed) != cudaErrorStreamCaptureUnsupported)
+        return cudaErrorInvalidValue;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    append(stream, count, out, 1);
+    append(stream, count, out, 2);
+    const bool refused = cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported;
+    cudaStreamEndCapture(stream, &recorded);
+    cudaGraphInstantiate(&executable, recorded, 0);
+    cudaGraphDestroy(recorded);
+    const bool nothing = *count == 0;
+    cudaGraphLaunch(executable, nullptr);
+    cudaGraphLaunch(executable, stream);
+    cudaGraphExecDestroy(executable);
+    cudaError_t error = cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    return refused && nothing ? error : cudaErrorInvalidValue;
+}

@@ -74,6 +74,7 @@ def test_architectures(monkeypatch: pytest.MonkeyPatch) -> None:
         "-gencode=arch=compute_75,code=sm_75",
         "-gencode=arch=compute_80,code=sm_80",
         "-gencode=arch=compute_90,code=sm_90",
+        "-gencode=arch=compute_90a,code=sm_90a",
         "-gencode=arch=compute_90,code=compute_90",
     ]
     monkeypatch.setenv("TREADLE_CUDA_ARCHS", "90a")
@@ -88,3 +89,48 @@ def test_warnings_are_errors_only_in_strict_builds(monkeypatch: pytest.MonkeyPat
     assert "-Werror" not in [*compile.host_warnings(), *compile.nvcc_options()]
     monkeypatch.setenv("TREADLE_STRICT_BUILD", "1")
     assert "-Werror" in compile.host_warnings() and "-Werror" in compile.nvcc_options()
+
+
+def commands(tmp_path: Path, *names: str) -> list[list[str]]:
+    """A command each that copies a source to its object, and notes that it ran and what it read."""
+    script = tmp_path / "compiler"
+    script.write_text(
+        "#!/bin/sh\n# compiler -c SOURCE -o OBJECT -MMD -MF RULE\n"
+        f'echo "$2" >> {tmp_path}/ran\ncp "$2" "$4"\necho "$4: $2 {tmp_path}/shared.h" > "$7"\n'
+        'grep -q wrong "$2" && echo "it is wrong" && exit 1\nexit 0\n'
+    )
+    script.chmod(0o755)
+    (tmp_path / "shared.h").write_text("shared")
+    for name in names:
+        (tmp_path / name).write_text(name)
+    return [[str(script), "-c", str(tmp_path / name), "-o", str(tmp_path / "out" / f"{name}.o")] for name in names]
+
+
+def test_only_what_has_changed_is_compiled_again(tmp_path: Path) -> None:
+    both = commands(tmp_path, "a.cu", "b.cu")
+
+    def ran() -> int:
+        log = tmp_path / "ran"
+        log.unlink(missing_ok=True)
+        for command in both:
+            compile.compile_object(command)
+        return len(log.read_text().splitlines()) if log.exists() else 0
+
+    assert [ran(), ran()] == [2, 0]
+    (tmp_path / "b.cu").write_text("changed")
+    assert [ran(), ran()] == [1, 0]
+    (tmp_path / "shared.h").write_text("changed")
+    assert [ran(), ran()] == [2, 0]
+    both[0].insert(1, "-c")
+    both[0].pop(2)
+    both[1] = [both[1][0], "-c", both[1][2], "-o", str(tmp_path / "out" / "other.o")]
+    assert [ran(), ran()] == [1, 0], "another command"
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path) -> None:
+    (command,) = commands(tmp_path, "a.cu")
+    (tmp_path / "a.cu").write_text("wrong")
+    with pytest.raises(SystemExit, match=r"(?s)it is wrong.*failed on .*a\.cu"):
+        compile.compile_object(command)
+    (tmp_path / "a.cu").write_text("right")
+    assert compile.compile_object(command).read_text() == "right"

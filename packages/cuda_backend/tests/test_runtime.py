@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 
@@ -56,7 +57,7 @@ def test_the_environment_names_the_default_device(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     if name == "cuda" and not treadle.cuda.is_available():
         assert done.returncode != 0
-        assert "BackendError: cuda: " in done.stderr
+        assert re.search("BackendError: .*cuda: ", done.stderr)
     else:
         assert done.stdout.strip().startswith(name), done.stderr
 
@@ -112,7 +113,7 @@ def test_copies_keep_every_bit(device: str) -> None:
 
 
 def test_schedules() -> None:
-    assert _emulated.get_schedule() == "forward"
+    assert _emulated.get_schedule() == os.environ.get("TREADLE_EMULATION_SCHEDULE", "forward")
     with pytest.raises(ValueError, match="sideways"):
         _emulated.set_schedule("sideways")
 

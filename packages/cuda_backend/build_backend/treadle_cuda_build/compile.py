@@ -51,7 +51,7 @@ def extensions() -> list[Extension]:
             language="c++",
             include_dirs=[str(KERNELS), array_headers(), *([str(EMULATION)] if name == "_emulated" else [])],
             extra_compile_args=["-std=c++17", "-O2", "-g1"],
-            depends=[str(PACKAGE / "kernel_backend.pxi"), str(PACKAGE / "_api.pxd"), str(KERNELS / "api.h")],
+            depends=[str(path) for pattern in ("*.pxi", "*.pxd", "kernels/*api.h") for path in PACKAGE.glob(pattern)],
         )
         for name in names
     ]

@@ -28,7 +28,8 @@ NVCC_WHEELS = (
     "nvidia-cuda-crt==13.0.*",
 )
 OLDEST_NVCC = (12, 0)
-DEFAULT_ARCHITECTURES = "75,80,90"
+DEFAULT_ARCHITECTURES = "75,80,90,90a"
+"""90a is Hopper with the instructions that later processors do not have, such as wgmma."""
 _NO_NVCC = (
     "treadle-cuda needs nvcc to build its kernels for a GPU, and none was found: not on PATH, not under CUDA_HOME or "
     "/usr/local/cuda, not in the Python environment. Install the CUDA toolkit, or the wheels "
@@ -109,7 +110,7 @@ def require_compiler() -> str:
 
 
 def architectures() -> list[str]:
-    """nvcc's options for TREADLE_CUDA_ARCHS (default 75,80,90): code for each, and PTX of the newest plain one."""
+    """nvcc's options for TREADLE_CUDA_ARCHS (default 75,80,90,90a): code for each, and PTX of the newest plain one."""
     names = [name.strip() for name in os.environ.get("TREADLE_CUDA_ARCHS", DEFAULT_ARCHITECTURES).split(",")]
     wrong = [name for name in names if not re.fullmatch(r"\d{2,3}[af]?", name)]
     if wrong:

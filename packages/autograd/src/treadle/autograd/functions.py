@@ -55,7 +55,7 @@ from treadle.autograd.ops.manipulation import (
     swapaxes,
     to_device,
 )
-from treadle.autograd.ops.normalizing import log_softmax, logsumexp, softmax
+from treadle.autograd.ops.normalizing import log_softmax, logcumsumexp, logsumexp, softmax
 from treadle.autograd.ops.rearranging import (
     diagonal,
     diff,
@@ -307,6 +307,7 @@ __all__ = [
     "log10",
     "log_softmax",
     "logaddexp",
+    "logcumsumexp",
     "logical_and",
     "logical_not",
     "logical_or",

@@ -5,10 +5,6 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 cdef extern from "api.h" nogil:
     enum:
         TD_MAX_NDIM
-        TD_OK
-        TD_NO_MEMORY
-        TD_TO_DEVICE
-        TD_TO_HOST
         TD_UNARY_COUNT
         TD_BINARY_COUNT
         TD_TERNARY_COUNT
@@ -28,12 +24,6 @@ cdef extern from "api.h" nogil:
         int32_t ndim
         int64_t shape[32]
         int64_t strides[32]
-    ctypedef struct td_cuda_statistics:
-        int64_t in_use
-        int64_t peak
-        int64_t cached
-        int64_t blocks
-        int64_t obtained
     ctypedef struct td_cuda_draw:
         int kind
         uint64_t key
@@ -51,16 +41,7 @@ cdef extern from "api.h" nogil:
     const char *const td_cuda_binary_names[]
     const char *const td_cuda_ternary_names[]
     const char *const td_cuda_reduce_names[]
-    const char *td_cuda_error()
-    int td_cuda_device_count(int *count)
-    int td_cuda_use(int device)
-    int td_cuda_synchronize()
     void td_cuda_limit_blocks(int64_t blocks)
-    int td_cuda_copy_bytes(void *to, const void *source, int64_t nbytes, int direction)
-    int td_cuda_allocate(int device, int64_t nbytes, void **memory)
-    void td_cuda_release(int device, void *memory, int64_t nbytes)
-    int td_cuda_empty_cache(int device)
-    td_cuda_statistics td_cuda_memory(int device)
     int td_cuda_copy(const td_view *x, const td_view *out)
     int td_cuda_fill(const td_view *out, double real, int64_t whole)
     int td_cuda_arange(const td_view *out, double start, double step, int64_t whole_start, int64_t whole_step)

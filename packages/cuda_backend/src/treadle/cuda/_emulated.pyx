@@ -2,11 +2,14 @@
 
 import os
 
+include "runtime_objects.pxi"
 include "kernel_backend.pxi"
 
 cdef extern from "cuda_runtime.h" namespace "emulation":
     void c_set_reversed "emulation::set_reversed" (bint reversed_)
     bint c_reversed "emulation::reversed" ()
+    void c_set_memory_limit "emulation::set_memory_limit" (size_t nbytes)
+    void c_fail_host_allocation "emulation::fail_host_allocation" (size_t count)
 
 
 def set_schedule(str schedule):
@@ -18,6 +21,16 @@ def set_schedule(str schedule):
 
 def get_schedule():
     return "reversed" if c_reversed() else "forward"
+
+
+def set_memory_limit(size_t nbytes):
+    """How many bytes of memory each device has from now on; 0: as many as the host gives."""
+    c_set_memory_limit(nbytes)
+
+
+def fail_host_allocation(size_t count):
+    """Let the count-th shared array that threads ask for from now on fail for want of host memory; 0: none."""
+    c_fail_host_allocation(count)
 
 
 set_schedule(os.environ.get("TREADLE_EMULATION_SCHEDULE", "forward"))

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 __all__ = [
     "backend",
     "device_count",
+    "device_of",
     "empty_cache",
     "emulated_backend",
     "is_available",
     "memory_statistics",
+    "reset_peak",
     "synchronize",
 ]
 
@@ -43,7 +45,9 @@ def backend() -> "KernelBackend":
 
 @cache
 def emulated_backend() -> "KernelBackend":
-    """The backend of the device type ``cuda_emulated``: one device, whose memory is the host's."""
+    """The backend of the device type ``cuda_emulated``: devices whose memory is the host's, one of them unless
+    ``TREADLE_EMULATED_DEVICES`` says how many.
+    """
     from treadle.cuda._emulated import KernelBackend
 
     return KernelBackend("cuda_emulated", "")
@@ -63,24 +67,30 @@ def device_count() -> int:
 
 
 def is_available() -> bool:
-    """Whether the device ``cuda`` can be used."""
+    """Whether the device ``cuda`` can be used.
+
+    >>> import treadle.cuda
+    >>> treadle.cuda.is_available() == (treadle.cuda.device_count() > 0)
+    True
+    """
     return device_count() > 0
 
 
-def _backend_of(device: "str | Device") -> "tuple[KernelBackend, int]":
+def device_of(device: "str | Device") -> "tuple[KernelBackend, Device]":
+    """The backend of a device of this package, and the device itself; DeviceError for another."""
     from treadle.ndarray import device as find
 
     found = find(device)
     if found.type == "cuda":
-        return backend(), found.index
+        return backend(), found
     if found.type == "cuda_emulated":
-        return emulated_backend(), found.index
+        return emulated_backend(), found
     raise DeviceError(f"{found} is no device of treadle.cuda; there are 'cuda:N' and 'cuda_emulated'")
 
 
 def memory_statistics(device: "str | Device" = "cuda") -> dict[str, int]:
-    """The allocator's state in bytes: ``in_use`` by arrays (``blocks`` of them), its ``peak``, ``cached`` for reuse;
-    and how often the device was asked for memory, ``obtained``.
+    """The allocator's state in bytes: ``in_use`` by arrays (``blocks`` of them), its ``peak``, ``cached`` for reuse,
+    ``captured`` for graphs; and how often the device was asked for memory, ``obtained``.
 
     Raises DeviceError for a device of another type, BackendError where there is no GPU.
 
@@ -89,17 +99,37 @@ def memory_statistics(device: "str | Device" = "cuda") -> dict[str, int]:
     >>> treadle.cuda.memory_statistics("cuda_emulated")["in_use"] >= x.nbytes
     True
     """
-    kernels, index = _backend_of(device)
-    return kernels.memory_statistics(index)
+    kernels, found = device_of(device)
+    return kernels.memory_statistics(found.index)
+
+
+def reset_peak(device: "str | Device" = "cuda") -> None:
+    """Let ``peak`` of :func:`memory_statistics` start again from what is in use now.
+
+    >>> import treadle.cuda
+    >>> treadle.cuda.reset_peak("cuda_emulated")
+    """
+    kernels, found = device_of(device)
+    kernels.reset_peak(found.index)
 
 
 def empty_cache(device: "str | Device" = "cuda") -> None:
-    """Give the memory that is kept for reuse back to the device."""
-    kernels, index = _backend_of(device)
-    kernels.empty_cache(index)
+    """Give the memory that is kept for reuse back to the device.
+
+    >>> import treadle.cuda
+    >>> treadle.cuda.empty_cache("cuda_emulated")
+    >>> treadle.cuda.memory_statistics("cuda_emulated")["cached"]
+    0
+    """
+    kernels, found = device_of(device)
+    kernels.empty_cache(found.index)
 
 
 def synchronize(device: "str | Device" = "cuda") -> None:
-    """Wait until the device has finished all work; an error of a kernel is raised here at the latest."""
-    kernels, index = _backend_of(device)
-    kernels.synchronize(index)
+    """Wait until the device has finished all work; an error of a kernel is raised here at the latest.
+
+    >>> import treadle.cuda
+    >>> treadle.cuda.synchronize("cuda_emulated")
+    """
+    kernels, found = device_of(device)
+    kernels.synchronize(found.index)

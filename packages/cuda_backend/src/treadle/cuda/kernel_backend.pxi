@@ -5,8 +5,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 
 from treadle.cuda._api cimport *
 
-from treadle.ndarray.errors import BackendError, DeviceError
-
 
 cdef dict numbered(const char *const *names, int count):
     return {names[number].decode(): number for number in range(count)}
@@ -28,15 +26,10 @@ DTYPES = (
 )
 
 
-cdef int check(int status, str op) except -1:
-    if status == TD_OK:
-        return 0
-    text = f"{op}: {td_cuda_error().decode()}"
-    raise MemoryError(text) if status == TD_NO_MEMORY else BackendError(text)
-
-
 cdef int read_view(object array, td_view *view) except -1:
     cdef int axis
+    if handles:
+        note(array)
     view.data = <char *><uintptr_t>array.data_pointer
     view.dtype = array.dtype.id
     shape, strides = array.shape, array.strides
@@ -61,97 +54,57 @@ cdef int read_indices(tuple indices, td_view *views) except -1:
     return <int>len(indices)
 
 
-cdef class Memory:
-    """Memory of a device, given back when the object is released."""
-
-    cdef readonly uintptr_t pointer
-    cdef readonly int64_t nbytes
-    cdef readonly int device
-
-    def __cinit__(self, int64_t nbytes, int device):
-        cdef void *memory = NULL
-        self.pointer = 0
-        check(td_cuda_allocate(device, nbytes, &memory), f"allocation of {nbytes} bytes")
-        self.pointer = <uintptr_t>memory
-        self.nbytes = nbytes
-        self.device = device
-
-    def __dealloc__(self):
-        if self.pointer:
-            td_cuda_release(self.device, <void *>self.pointer, self.nbytes)
-
-
-cdef class KernelBackend:
+cdef class KernelBackend(Runtime):
     """treadle.ndarray.backend.Backend, and the fused methods, by the kernels. ``absence`` ends the error of a machine
     without a device."""
 
-    cdef readonly str name
     cdef readonly tuple dtypes
-    cdef str absence
-    cdef int count
 
     def __init__(self, str name, str absence):
-        self.name = name
+        super().__init__(name, absence)
         self.dtypes = DTYPES
-        self.absence = absence
-        self.count = 0
-
-    def device_count(self):
-        cdef int count = 0
-        if td_cuda_device_count(&count) != TD_OK:
-            raise BackendError(f"{self.name}: no GPU was found: {td_cuda_error().decode()}. {self.absence}")
-        self.count = count
-        return count
 
     cdef int use(self, object array) except -1:
         check(td_cuda_use(array.device.index), self.name)
         return 0
 
-    # memory --------------------------------------------------------------------------------------------------------
-    cdef int check_index(self, int index) except -1:
-        if index < 0 or index >= (self.count or self.device_count()):
-            raise DeviceError(f"{self.name}:{index}: there are {self.count} devices of type {self.name}")
-        return 0
-
-    def allocate(self, int64_t nbytes, int index):
-        self.check_index(index)
-        return Memory(nbytes, index)
-
-    def memory_statistics(self, int index):
-        self.check_index(index)
-        return dict(td_cuda_memory(index))
-
-    def empty_cache(self, int index):
-        self.check_index(index)
-        check(td_cuda_empty_cache(index), "empty_cache")
-
-    def synchronize(self, int index):
-        cdef int status
-        check(td_cuda_use(index), self.name)
-        with nogil:
-            status = td_cuda_synchronize()
-        check(status, "synchronize")
-
     def limit_blocks(self, int64_t blocks):
         td_cuda_limit_blocks(blocks)
+
+    cdef int refuse_in_capture(self, str op, str why) except -1:
+        if td_cuda_capturing():
+            raise CaptureError(f"{op}: it cannot be captured in a graph: {why}")
+        return 0
 
     # movement ------------------------------------------------------------------------------------------------------
     def from_host(self, source, out):
         self.use(out)
-        self.copy_bytes(source, out, TD_TO_DEVICE)
+        self.copy_bytes(source, out, TD_TO_DEVICE, False)
 
     def to_host(self, source, out):
         self.use(source)
-        self.copy_bytes(source, out, TD_TO_HOST)
+        self.copy_bytes(source, out, TD_TO_HOST, False)
 
-    cdef int copy_bytes(self, source, out, int direction) except -1:
+    def start_copy(self, source, out):
+        """Copy between the host's page-locked memory and the device's, or within the device, without waiting."""
+        on_device = out.device is source.device
+        to_device = on_device or out.device.backend is self
+        self.use(out if to_device else source)
+        self.copy_bytes(source, out, TD_ON_DEVICE if on_device else TD_TO_DEVICE if to_device else TD_TO_HOST, True)
+
+    cdef int copy_bytes(self, source, out, int direction, bint asynchronous) except -1:
         cdef void *to = <void *><uintptr_t>out.data_pointer
         cdef void *data = <void *><uintptr_t>source.data_pointer
         cdef int64_t nbytes = out.nbytes
         cdef int status
+        if handles:
+            if direction != TD_TO_DEVICE or asynchronous:
+                note(source)
+            if direction != TD_TO_HOST or asynchronous:
+                note(out)
         with nogil:
-            status = td_cuda_copy_bytes(to, data, nbytes, direction)
-        return check(status, "copy from the host" if direction == TD_TO_DEVICE else "copy to the host")
+            status = td_cuda_copy_bytes(to, data, nbytes, direction, asynchronous)
+        return check(status, "copy to the host" if direction == TD_TO_HOST else "copy to the device")
 
     def copy(self, source, out):
         cdef td_view views[2]
@@ -260,16 +213,17 @@ cdef class KernelBackend:
         self.use(x)
         read_view(x, &view)
         space = Memory(td_cuda_nonzero_space(&view), x.device.index)
-        check(td_cuda_nonzero_count(&view, <void *>space.pointer, &found), "nonzero")
+        check(td_cuda_nonzero_count(&view, space.block.memory, &found), "nonzero")
         out = empty((found, x.ndim), dtype="int64", device=x.device)
         read_view(out, &out_view)
-        check(td_cuda_nonzero_write(&view, <const void *>space.pointer, &out_view), "nonzero")
+        check(td_cuda_nonzero_write(&view, space.block.memory, &out_view), "nonzero")
         return out
 
     # random numbers ------------------------------------------------------------------------------------------------
     def random(self, str kind, uint64_t key, uint64_t counter, tuple parameters, out):
         cdef td_view view
         cdef td_cuda_draw draw
+        self.refuse_in_capture(f"random {kind}", "every replay would draw the same numbers; draw before, outside")
         self.use(out)
         read_view(out, &view)
         draw.kind, draw.key, draw.counter = number_of(DRAWS, kind), key, counter
@@ -301,6 +255,7 @@ cdef class KernelBackend:
     def adam_step(self, parameter, gradient, first, second, tuple hyper):
         cdef td_view views[4]
         cdef td_adam_settings settings
+        self.refuse_in_capture("adam_step", "its factors change with the step's number; call the optimizer outside")
         self.use(parameter)
         read_view(parameter, &views[0])
         read_view(gradient, &views[1])

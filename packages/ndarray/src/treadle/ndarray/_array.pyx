@@ -22,7 +22,7 @@ from treadle.ndarray._shapes cimport read_shape
 from treadle.ndarray._strided cimport Strided, allocate, blank, cpu_device, set_array_type
 from treadle.ndarray._types cimport (
     TD_MAX_NDIM, TD_bool, TD_c128, TD_f64, TD_i64, TD_u64, Device, DType, is_complex, is_floating,
-    is_inexact, td_view,
+    is_inexact, must_have, td_view,
 )
 
 from treadle.ndarray._operators import set_package
@@ -231,6 +231,13 @@ cdef class NDArray(Operators):
         from treadle.ndarray.dlpack import device_pair
         return device_pair(self.device)
 
+    @property
+    def __cuda_array_interface__(self):
+        """The memory of an array on a GPU, for libraries without DLPack; AttributeError on other devices."""
+        if self.device.type != "cuda":
+            raise AttributeError(f"__cuda_array_interface__: the array is on {self.device}")
+        return self.device.backend.array_interface(self)
+
     def __reduce_ex__(self, protocol):
         from treadle.ndarray.buffers import reduced
         return reduced(self, protocol)
@@ -355,8 +362,9 @@ def reshape(Strided x not None, /, shape, *, copy=None):
     return x.in_shape(shape, copy is not False, bool(copy))
 
 
-def from_memory(object owner, DType dtype):
-    """An array over the memory of a :class:`ForeignBuffer`, whose layout is known to be of the dtype and aligned."""
+def from_memory(object owner, DType dtype, Device device=None):
+    """An array over the memory of a :class:`ForeignBuffer`, or of what describes memory of a device alike, whose layout
+    is known to be of the dtype and aligned."""
     cdef Strided out = blank()
     cdef int axis
     if len(owner.shape) > TD_MAX_NDIM:
@@ -373,7 +381,8 @@ def from_memory(object owner, DType dtype):
     if out.size < 0:
         raise ShapeError(f"asarray: shape {owner.shape} has more elements than can be counted")
     out.dtype = dtype
-    out.device = cpu_device
+    out.device = cpu_device if device is None else device
+    must_have(out.device, dtype)
     out.writable = not owner.readonly
     out.dense = is_dense(&out.view, dtype.itemsize)
     return out

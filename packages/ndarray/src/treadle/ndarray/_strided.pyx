@@ -160,8 +160,7 @@ cdef class Strided:
 
     @property
     def version(self):
-        """How often the buffer was written in place, through whatever view; what others that hold its memory wrote
-        between two readings counts once. It only grows, so equal readings mean that nothing was written."""
+        """How often the buffer was written in place; what borrowers wrote between two readings counts once."""
         return self.buffer.settled_version()
 
     cdef Strided alias(self):

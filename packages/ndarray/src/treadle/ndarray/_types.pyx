@@ -79,7 +79,7 @@ cdef class Device:
                 self.dtypes |= 1 << dtype_named(name).id
 
     def __str__(self):
-        return f"{self.type}:{self.index}" if self.type == "cuda" else self.type
+        return f"{self.type}:{self.index}" if self.type == "cuda" or self.index else self.type
 
     def __repr__(self):
         return f"device('{self}')"

@@ -97,6 +97,9 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
                 return from_dlpack(obj), True
             except BufferError as refused:
                 why = str(refused)
+        elif hasattr(obj, "__cuda_array_interface__"):
+            owner: Any = find_device("cuda").backend
+            return owner.from_array_interface(obj), True
         raise DTypeError(
             f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({why})"
         ) from None

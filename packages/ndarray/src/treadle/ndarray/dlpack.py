@@ -46,12 +46,25 @@ def _device_of(pair: tuple[int, int]) -> Device:
 
 
 def _settle(x: NDArray, stream: Any) -> None:
-    """Let the work on x end before another library reads it, unless that library waits itself (-1)."""
+    """Let another library's stream wait for the work on x, unless it waits itself (-1); on host memory, wait for it."""
+    backend: Any = x.device.backend
     if x.device.type != "cuda":
         if stream is not None:
             raise BufferError(f"__dlpack__: stream is None for an array on {x.device}, not {stream!r}")
-    elif stream != -1 and x.device.backend is not None:
-        x.device.backend.synchronize(x.device.index)
+        if backend is not None:
+            backend.synchronize(x.device.index)
+        return
+    if stream is not None and (type(stream) is not int or stream < -1 or stream == 0):
+        raise BufferError(
+            f"__dlpack__: stream {stream!r} of {x.device}; it is None or 1 for the legacy default stream, 2 for the "
+            "thread's, the address of another one, or -1 for no wait"
+        )
+    if stream == -1:
+        return
+    if hasattr(backend, "give_to_stream"):
+        backend.give_to_stream(x.device.index, 1 if stream is None else stream)
+    else:
+        backend.synchronize(x.device.index)
 
 
 def export(
@@ -83,9 +96,13 @@ def export(
     return _dlpack.to_capsule(shared, *pair, versioned, shared is not x)
 
 
-def _request(x: Any, dl_device: tuple[int, int] | None, copy: bool | None) -> object:
+def _request(x: Any, pair: tuple[int, int], dl_device: tuple[int, int] | None, copy: bool | None) -> object:
     """The capsule of an exporter, which may be older than the keywords."""
     keywords: dict[str, Any] = {"max_version": _dlpack.VERSION}
+    if pair[0] == _CUDA and dl_device is None:
+        backend: Any = _device_of(pair).backend
+        if hasattr(backend, "stream_number"):
+            keywords["stream"] = backend.stream_number(pair[1])
     if dl_device is not None:
         keywords["dl_device"] = dl_device
     if copy is not None:
@@ -128,7 +145,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
         wanted = None
     if copy is False and target is not None and (wanted is not None or target is not _device_of(pair)):
         raise ValueError(f"from_dlpack: a copy is needed to move memory of DLPack's device {tuple(pair)} to {target}")
-    imported = _dlpack.Imported(_request(x, HOST if wanted == HOST else None, copy))
+    imported = _dlpack.Imported(_request(x, pair, HOST if wanted == HOST else None, copy))
     place = _device_of(imported.device)
     array, copied = _dlpack.to_array(imported, place)
     why = "the memory is not aligned to the size of an element"

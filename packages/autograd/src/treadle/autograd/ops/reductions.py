@@ -308,7 +308,7 @@ def norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Norm(axis, keepdims)(x)
 
 
-def _one_axis(x: Tensor, axis: int | None, name: str) -> int:
+def one_axis(x: Tensor, axis: int | None, name: str) -> int:
     if axis is None:
         if x.ndim != 1:
             raise ShapeError(f"{name}: shape {x.shape} needs an axis")
@@ -323,7 +323,7 @@ def cumsum(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> ag.cumsum(ag.Tensor([1.0, 2.0])).tolist()
     [1.0, 3.0]
     """
-    return Cumsum(_one_axis(x, axis, "cumsum"))(x)
+    return Cumsum(one_axis(x, axis, "cumsum"))(x)
 
 
 def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -333,4 +333,4 @@ def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> ag.cumprod(ag.Tensor([2.0, 3.0])).tolist()
     [2.0, 6.0]
     """
-    return Cumprod(_one_axis(x, axis, "cumprod"))(x)
+    return Cumprod(one_axis(x, axis, "cumprod"))(x)

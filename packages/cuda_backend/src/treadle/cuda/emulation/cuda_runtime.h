@@ -4,7 +4,8 @@
  * Blocks run one after the other; the threads of a block are fibres of one operating-system thread, so a run is
  * deterministic and a debugger steps through a kernel. What is checked: launch limits, barriers that not every thread
  * reaches, warp intrinsics whose named lanes do not arrive together, shared memory read before it is written (it starts
- * as all ones: NaN, or -1). Semantics: CUDA C++ Programming Guide, "Synchronization Functions", "Warp Shuffle
+ * as all ones, which is NaN or -1, and in the reversed schedule as 0xA5). Work on a stream waits until somebody asks
+ * for it, so that a missing wait between streams gives wrong results. Semantics: CUDA C++ Programming Guide, "Synchronization Functions", "Warp Shuffle
  * Functions", "Warp Vote Functions", "Atomic Functions". */
 #ifndef TREADLE_EMULATION_CUDA_RUNTIME_H
 #define TREADLE_EMULATION_CUDA_RUNTIME_H
@@ -44,12 +45,25 @@ enum cudaError_t {
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidDevice = 101,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureUnjoined = 904,
+    cudaErrorIllegalState = 401,
 };
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 
+enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed = 2 };
+constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
+constexpr unsigned cudaEventDefault = 0, cudaEventDisableTiming = 2;
+
 typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
 
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
@@ -65,16 +79,48 @@ cudaError_t cudaMalloc(void **pointer, size_t nbytes);
 cudaError_t cudaFree(void *pointer);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t nbytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t nbytes, cudaStream_t stream);
-cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaMallocHost(void **pointer, size_t nbytes);
+cudaError_t cudaFreeHost(void *pointer);
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaGetLastError();
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 
 namespace emulation {
 
-/* Runs body(context) once for every thread of the grid. */
-cudaError_t run_grid(const cudaLaunchConfig_t &config, size_t parameter_bytes, void (*body)(void *), void *context);
+/* A kernel with its arguments: body(context) runs one thread. */
+struct Call {
+    void (*body)(void *context);
+    void *context;
+    void *(*copy)(const void *context);
+    void (*release)(void *context);
+};
+
+/* Runs the call once for every thread of the grid: at once, or when it is the turn of the stream. */
+cudaError_t launch(const cudaLaunchConfig_t &config, size_t parameter_bytes, const Call &call);
+
+/* What a test may set: bytes that a device has; the host allocation, counted from now, that fails; 0 for none. */
+void set_memory_limit(size_t nbytes);
+void fail_host_allocation(size_t count);
 
 /* Reversed: blocks and threads run from the last to the first. A kernel without races gives the same results. */
 void set_reversed(bool reversed);
@@ -105,7 +151,12 @@ template <class T> T from_word(uint64_t word)
     return value;
 }
 
-template <class Body> void call_body(void *context) { (*static_cast<Body *>(context))(); }
+template <class Body> Call call_of(Body &body)
+{
+    return {[](void *context) { (*static_cast<Body *>(context))(); }, &body,
+            [](const void *context) -> void * { return new Body(*static_cast<const Body *>(context)); },
+            [](void *context) { delete static_cast<Body *>(context); }};
+}
 
 } // namespace emulation
 
@@ -114,9 +165,9 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
                                Arguments &&...arguments)
 {
     auto launch = [&](Parameters... parameters) {
-        auto body = [&] { kernel(parameters...); };
+        auto body = [=] { kernel(parameters...); };
         constexpr size_t nbytes = (sizeof(Parameters) + ... + 0);
-        return emulation::run_grid(*config, nbytes, emulation::call_body<decltype(body)>, &body);
+        return emulation::launch(*config, nbytes, emulation::call_of(body));
     };
     return launch(std::forward<Arguments>(arguments)...);
 }

@@ -10,6 +10,7 @@
  * not, the kernel is wrong, and the launch fails with a description of who waits where. */
 #include "cuda_runtime.h"
 #include "fibre.h"
+#include "internal.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,9 +24,6 @@ uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
 namespace emulation {
-
-/* Set by the runtime: the text of the next cudaErrorLaunchFailure. */
-extern std::string failure;
 
 namespace {
 
@@ -57,6 +55,8 @@ struct SharedArray {
 void (*thread_body)(void *);
 void *thread_context;
 bool last_first = false;
+bool out_of_memory; /* a thread could not get host memory */
+size_t allocations_to_failure = 0;
 
 std::vector<Thread> threads;
 size_t started;
@@ -90,7 +90,11 @@ void work()
             current->fibre = fibre;
             current->state = State::ready;
             threadIdx = current->index;
-            thread_body(thread_context);
+            try { /* nothing may be thrown through the end of a fibre's stack */
+                thread_body(thread_context);
+            } catch (const std::bad_alloc &) {
+                out_of_memory = true;
+            }
             current->state = State::finished;
         }
         spare.push_back(current->fibre);
@@ -266,17 +270,22 @@ void diagnose()
     failure += block;
 }
 
+/* Two values, one for either schedule: what is neutral in one fold (-1 among indices, say) shows in the other. */
+int poison() { return last_first ? 0xA5 : 0xFF; }
+
 bool run_block()
 {
     started = 0;
     for (Thread &thread : threads)
         thread.state = State::unstarted;
     for (auto &[declaration, array] : shared_arrays)
-        memset(array.memory.get(), 0xFF, array.nbytes);
+        memset(array.memory.get(), poison(), array.nbytes);
     if (dynamic.memory)
-        memset(dynamic.memory.get(), 0xFF, dynamic.nbytes);
+        memset(dynamic.memory.get(), poison(), dynamic.nbytes);
     for (;;) {
         run_warps();
+        if (out_of_memory)
+            return false;
         bool finished = true;
         for (const Thread &thread : threads)
             finished = finished && thread.state == State::finished;
@@ -301,15 +310,6 @@ void drop_fibres()
     }
 }
 
-bool within_limits(const cudaLaunchConfig_t &config, size_t parameter_bytes)
-{
-    const dim3 &grid = config.gridDim, &block = config.blockDim;
-    size_t count = size_t{block.x} * block.y * block.z;
-    return count > 0 && count <= MAX_THREADS && block.z <= 64 && grid.x > 0 && grid.x <= 0x7FFFFFFFu && grid.y > 0 &&
-           grid.y <= 65535 && grid.z > 0 && grid.z <= 65535 && config.dynamicSmemBytes <= MAX_SHARED_BYTES &&
-           parameter_bytes <= MAX_PARAMETER_BYTES;
-}
-
 void lay_out_threads()
 {
     threads.assign(size_t{blockDim.x} * blockDim.y * blockDim.z, Thread{});
@@ -323,6 +323,8 @@ void lay_out_threads()
 } // namespace
 
 void set_reversed(bool reversed) { last_first = reversed; }
+
+void fail_host_allocation(size_t count) { allocations_to_failure = count; }
 
 bool reversed() { return last_first; }
 
@@ -343,10 +345,12 @@ uint64_t collective(Collective kind, unsigned mask, uint64_t value, unsigned ope
 
 void *shared_array(const void *declaration, size_t nbytes)
 {
+    if (allocations_to_failure && --allocations_to_failure == 0)
+        throw std::bad_alloc();
     SharedArray &array = shared_arrays[declaration];
     if (!array.memory) {
         array = {std::make_unique<char[]>(nbytes), nbytes};
-        memset(array.memory.get(), 0xFF, nbytes);
+        memset(array.memory.get(), poison(), nbytes);
         shared_bytes += nbytes;
         if (shared_bytes > MAX_SHARED_BYTES)
             failure = "a block has at most 49152 bytes of shared memory";
@@ -366,6 +370,7 @@ static cudaError_t run_blocks(const cudaLaunchConfig_t &config)
         dynamic = {std::make_unique<char[]>(config.dynamicSmemBytes), config.dynamicSmemBytes};
     shared_bytes = config.dynamicSmemBytes;
     failure.clear();
+    out_of_memory = false;
     lay_out_threads();
     uint64_t plane = uint64_t{gridDim.x} * gridDim.y;
     uint64_t blocks = plane * gridDim.z;
@@ -375,16 +380,24 @@ static cudaError_t run_blocks(const cudaLaunchConfig_t &config)
                     static_cast<unsigned>(block / plane)};
         if (!run_block() || !failure.empty()) {
             drop_fibres();
-            return cudaErrorLaunchFailure;
+            return out_of_memory ? cudaErrorMemoryAllocation : cudaErrorLaunchFailure;
         }
     }
     return cudaSuccess;
 }
 
-cudaError_t run_grid(const cudaLaunchConfig_t &config, size_t parameter_bytes, void (*body)(void *), void *context)
+/* Of the technical specifications, for every compute capability from 7.5 on. */
+bool within_limits(const cudaLaunchConfig_t &config, size_t parameter_bytes)
 {
-    if (!within_limits(config, parameter_bytes))
-        return cudaErrorInvalidConfiguration;
+    const dim3 &grid = config.gridDim, &block = config.blockDim;
+    size_t count = size_t{block.x} * block.y * block.z;
+    return count > 0 && count <= MAX_THREADS && block.z <= 64 && grid.x > 0 && grid.x <= 0x7FFFFFFFu && grid.y > 0 &&
+           grid.y <= 65535 && grid.z > 0 && grid.z <= 65535 && config.dynamicSmemBytes <= MAX_SHARED_BYTES &&
+           parameter_bytes <= MAX_PARAMETER_BYTES;
+}
+
+cudaError_t run_grid(const cudaLaunchConfig_t &config, void (*body)(void *), void *context)
+{
     thread_body = body;
     thread_context = context;
     try {

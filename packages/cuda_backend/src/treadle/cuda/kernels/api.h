@@ -9,6 +9,8 @@
 #include "treadle/reduce.h"
 #include "treadle/types.h"
 
+#include "runtime_api.h"
+
 /* Ops by number: the rows of the shared lists, in their order. */
 #define TD_NOTHING(...)
 #define TD_NUMBER_UNARY(op, ...) TD_UNARY_##op,
@@ -22,17 +24,6 @@ enum { TD_REDUCE_OPS(TD_NUMBER_REDUCE, TD_NOTHING) TD_REDUCE_mean, TD_REDUCE_COU
 enum { TD_ARG_max, TD_ARG_min };
 enum { TD_SCAN_sum, TD_SCAN_prod };
 enum { TD_DRAW_bits, TD_DRAW_uniform, TD_DRAW_normal, TD_DRAW_integers, TD_DRAW_bernoulli };
-enum { TD_TO_DEVICE, TD_TO_HOST };
-
-enum { TD_OK = 0, TD_FAILED, TD_NO_MEMORY, TD_NO_KERNEL };
-
-typedef struct {
-    int64_t in_use;    /* bytes held by arrays, as rounded by the allocator */
-    int64_t peak;      /* the most that in_use has been */
-    int64_t cached;    /* bytes kept for reuse */
-    int64_t blocks;    /* blocks held by arrays */
-    int64_t obtained;  /* how often the device was asked for memory */
-} td_cuda_statistics;
 
 /* Which draw, and its parameters: first and second are low and high, or mean and std; low and span are those of
  * integers, and span is the threshold of bernoulli. */
@@ -54,18 +45,8 @@ extern const char *const td_cuda_binary_names[TD_BINARY_COUNT];
 extern const char *const td_cuda_ternary_names[TD_TERNARY_COUNT];
 extern const char *const td_cuda_reduce_names[TD_REDUCE_COUNT];
 const char *td_cuda_error(void);
-int td_cuda_device_count(int *count);
-int td_cuda_use(int device);
-int td_cuda_synchronize(void);
 /* The largest grid from now on; 0 restores the default. A small one makes every kernel loop, which tests want. */
 void td_cuda_limit_blocks(int64_t blocks);
-int td_cuda_copy_bytes(void *to, const void *from, int64_t nbytes, int direction);
-
-/* allocator.cu */
-int td_cuda_allocate(int device, int64_t nbytes, void **memory);
-void td_cuda_release(int device, void *memory, int64_t nbytes);
-int td_cuda_empty_cache(int device);
-td_cuda_statistics td_cuda_memory(int device);
 
 /* copy.cu */
 int td_cuda_copy(const td_view *x, const td_view *out);

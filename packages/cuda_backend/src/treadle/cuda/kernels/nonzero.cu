@@ -114,7 +114,7 @@ int td_cuda_nonzero_count(const td_view *x, void *space, int64_t *found)
     line.shape[0] = chunks;
     line.strides[0] = sizeof(int64_t);
     TD_TRY(td_cuda_scan(TD_SCAN_sum, &line, 0, &line));
-    return td_cuda_copy_bytes(found, counts + chunks - 1, sizeof(int64_t), TD_TO_HOST);
+    return td_cuda_copy_bytes(found, counts + chunks - 1, sizeof(int64_t), TD_TO_HOST, 0);
 }
 
 int td_cuda_nonzero_write(const td_view *x, const void *space, const td_view *out)

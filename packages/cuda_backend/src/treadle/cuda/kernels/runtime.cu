@@ -1,7 +1,9 @@
 /* Devices, errors and copies. */
-#include "runtime.h"
+#include "pools.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace td {
@@ -49,6 +51,29 @@ int no_kernel(const char *family, int op, int dtype)
     });
 }
 
+int fail_memory(int64_t nbytes, const td_cuda_statistics &statistics, int64_t free, int64_t total)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "out of memory for a block of %lld bytes: the device has %lld of %lld bytes free, arrays hold %lld and "
+             "graphs %lld more",
+             static_cast<long long>(nbytes), static_cast<long long>(free), static_cast<long long>(total),
+             static_cast<long long>(statistics.in_use), static_cast<long long>(statistics.captured));
+    return guarded([&] {
+        message = text;
+        return TD_NO_MEMORY;
+    });
+}
+
+bool synchronous()
+{
+    static const bool on = [] {
+        const char *setting = getenv("TREADLE_CUDA_SYNCHRONOUS");
+        return setting && strcmp(setting, "0") != 0;
+    }();
+    return on;
+}
+
 int no_host_memory()
 {
     message = "no host memory"; /* short enough to need none */
@@ -57,16 +82,11 @@ int no_host_memory()
 
 Scratch::~Scratch()
 {
-    if (memory_)
-        td_cuda_release(device_, memory_, nbytes_);
+    if (block_.memory)
+        td_cuda_release(&block_);
 }
 
-int Scratch::reserve(int64_t nbytes)
-{
-    device_ = current_device();
-    nbytes_ = nbytes;
-    return td_cuda_allocate(device_, nbytes, &memory_);
-}
+int Scratch::reserve(int64_t nbytes) { return td_cuda_allocate(current_device(), nbytes, &block_); }
 
 } // namespace td
 
@@ -106,11 +126,55 @@ int td_cuda_synchronize(void)
     return TD_OK;
 }
 
-int td_cuda_copy_bytes(void *to, const void *from, int64_t nbytes, int direction)
+namespace td {
+
+namespace {
+
+/* While a graph is captured: bytes of the host become a constant of the graph, and none can be brought back. */
+int capture_copy(void *to, const void *from, int64_t nbytes, int direction)
 {
-    cudaMemcpyKind kind = direction == TD_TO_DEVICE ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
-    TD_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(nbytes), kind, td::stream()));
+    if (direction == TD_TO_HOST)
+        return guarded([&] {
+            message = "elements cannot come to the host while a graph is captured: nothing has been computed yet";
+            return TD_CAPTURING;
+        });
+    const void *kept = keep_constant(from, nbytes);
+    if (!kept)
+        return no_host_memory();
+    TD_CHECK(cudaMemcpyAsync(to, kept, static_cast<size_t>(nbytes), cudaMemcpyHostToDevice, stream()));
+    return TD_OK;
+}
+
+} // namespace
+
+} // namespace td
+
+int td_cuda_copy_bytes(void *to, const void *from, int64_t nbytes, int direction, int asynchronous)
+{
+    constexpr cudaMemcpyKind KINDS[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
+    if (td::captured_graph() && direction != TD_ON_DEVICE && !asynchronous)
+        return td::guarded([&] { return td::capture_copy(to, from, nbytes, direction); });
+    TD_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(nbytes), KINDS[direction], td::stream()));
+    if (asynchronous || direction == TD_ON_DEVICE)
+        return TD_OK;
     /* Waiting here too when the device is the target: the host's memory is free to change as soon as this returns. */
     TD_CHECK(cudaStreamSynchronize(td::stream()));
     return TD_OK;
+}
+
+int td_cuda_pinned_allocate(int64_t nbytes, void **memory)
+{
+    TD_CHECK(cudaMallocHost(memory, static_cast<size_t>(nbytes > 0 ? nbytes : 1)));
+    return TD_OK;
+}
+
+void td_cuda_pinned_release(void *memory)
+{
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    for (int device = 0; device < count; device++) /* a copy may still be under way */
+        if (cudaSetDevice(device) == cudaSuccess)
+            cudaDeviceSynchronize();
+    cudaSetDevice(td::current_device());
+    cudaFreeHost(memory);
 }

@@ -38,8 +38,11 @@ constexpr int BLOCK = 256;
 /* Blocks of a grid at most, for kernels that loop: enough to fill any device many times over. */
 int64_t max_blocks();
 
-/* The stream that work is put on: the default stream of the device. */
-inline cudaStream_t stream() { return nullptr; }
+/* The stream that work is put on: the calling thread's current one on the current device. */
+cudaStream_t stream();
+
+/* Whether TREADLE_CUDA_SYNCHRONOUS=1 asks to wait after every launch, so that an error names the kernel that made it. */
+bool synchronous();
 
 /* The device that td_cuda_use named last. */
 int current_device();
@@ -90,6 +93,8 @@ int launch(const char *name, void (*kernel)(Parameters...), dim3 blocks, dim3 th
     config.blockDim = threads;
     config.stream = stream();
     cudaError_t error = cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+    if (error == cudaSuccess && synchronous() && !td_cuda_capturing())
+        error = cudaStreamSynchronize(config.stream);
     return error == cudaSuccess ? TD_OK : fail_launch(error, name, blocks, threads);
 }
 
@@ -102,12 +107,10 @@ public:
     Scratch &operator=(const Scratch &) = delete;
     ~Scratch();
     int reserve(int64_t nbytes);
-    char *memory() const { return static_cast<char *>(memory_); }
+    char *memory() const { return static_cast<char *>(block_.memory); }
 
 private:
-    void *memory_ = nullptr;
-    int64_t nbytes_ = 0;
-    int device_ = 0;
+    td_cuda_block block_ = {};
 };
 
 } // namespace td

@@ -1,0 +1,288 @@
+"""Times of each kernel family beside PyTorch's, the copy bandwidth and the matrix rate. Run by ``gpu_check.py``.
+
+    python tools/gpu_timings.py --device cuda --seconds 90 --out timings.json [--quick]
+
+Both libraries run in one process and take turns, each for a few rounds; a round is as many calls as make it long
+enough, and the device is waited for at its end. The result is the median of the rounds. PyTorch, where there is none,
+is left out, and so is a row that fails, with its error.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treadle.cuda
+import treadle.ndarray as nd
+
+ROUNDS = 5
+PRODUCTS = (("float32", 4096, 0.9), ("float64", 2048, 0.5), ("bfloat16", 8192, 0.75), ("float16", 8192, 0.75))
+"""dtype, size, and the speed that is wanted, of PyTorch's."""
+
+
+@dataclass
+class Row:
+    """One thing to time. ``goal`` is a speed relative to ``against``."""
+
+    family: str
+    name: str
+    ours: Callable[[], Any]
+    torch: Callable[[], Any] | None
+    nbytes: int = 0
+    flops: float = 0.0
+    goal: float = 1.0
+    against: str = "torch"
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return torch
+
+
+class Timer:
+    """Medians of rounds, in seconds a call."""
+
+    def __init__(self, device: str, torch: Any, quick: bool) -> None:
+        self.device = device
+        self.torch = torch
+        self.round_seconds = 0.0 if quick else 0.02
+
+    def wait(self) -> None:
+        treadle.cuda.synchronize(self.device)
+        if self.torch is not None and self.torch.cuda.is_available():
+            self.torch.cuda.synchronize()
+
+    def round(self, call: Callable[[], Any], calls: int) -> float:
+        self.wait()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        self.wait()
+        return (time.perf_counter() - begin) / calls
+
+    def compare(self, *calls: Callable[[], Any] | None) -> list[float | None]:
+        """The medians of functions that take turns."""
+        present = [call for call in calls if call is not None]
+        once = []
+        for call in present:
+            call()
+            once.append(self.round(call, 1))
+        counts = [max(1, min(1000, int(self.round_seconds / max(seconds, 1e-7)))) for seconds in once]
+        rounds = [[self.round(call, count) for call, count in zip(present, counts, strict=True)] for _ in range(ROUNDS)]
+        medians = iter([statistics.median(each) for each in zip(*rounds, strict=True)])
+        return [None if call is None else next(medians) for call in calls]
+
+
+class Arrays:
+    """The same random elements for both libraries."""
+
+    def __init__(self, device: str, torch: Any) -> None:
+        self.device, self.torch = device, torch
+        self.torch_device = "cuda" if device == "cuda" else "cpu"
+        self.generator = np.random.default_rng(0)
+
+    def pair(self, *shape: int, dtype: str = "float32") -> tuple[nd.NDArray, Any]:
+        host = self.generator.standard_normal(shape, dtype=np.float32)
+        ours = nd.asarray(host, device=self.device)
+        ours = ours if dtype == "float32" else nd.asarray(nd.asarray(host).astype(dtype), device=self.device)
+        if self.torch is None:
+            return ours, None
+        return ours, self.torch.from_numpy(host).to(self.torch_device, getattr(self.torch, dtype))
+
+    def whole(self, high: int, n: int) -> tuple[nd.NDArray, Any]:
+        host = self.generator.integers(0, high, n)
+        theirs = None if self.torch is None else self.torch.from_numpy(host).to(self.torch_device)
+        return nd.asarray(host, device=self.device), theirs
+
+
+def memory_rows(arrays: Arrays, n: int) -> list[Row]:
+    """What the bandwidth of the memory bounds: bytes read and written are counted."""
+    (x, tx), (y, ty) = arrays.pair(n), arrays.pair(n)
+    (square, tsquare) = arrays.pair(int(n**0.5), int(n**0.5))
+    index, tindex = arrays.whole(n // 64, n // 64)
+    rows = x[: n // 64 * 64].reshape(n // 64, 64)
+    trows: Any = None if tx is None else tx[: n // 64 * 64].view(-1, 64)
+    torch = arrays.torch
+    word = 4
+    bound = {"goal": 0.9, "against": "copy"}
+    found = [
+        Row("unary", "exp", lambda: nd.exp(x), lambda: torch.exp(tx), 2 * n * word, **bound),  # type: ignore[arg-type]
+        Row("binary", "add", lambda: x + y, lambda: tx + ty, 3 * n * word, **bound),  # type: ignore[arg-type]
+        Row("ternary", "where", lambda: nd.where(x > y, x, y), lambda: torch.where(tx > ty, tx, ty), 6 * n * word),
+        Row("copy", "transpose", lambda: square.T.copy(), lambda: tsquare.T.contiguous(), 2 * square.nbytes),
+        Row("reduce", "sum", lambda: nd.sum(x), lambda: torch.sum(tx), n * word, **bound),  # type: ignore[arg-type]
+        Row(
+            "reduce",
+            "sum rows",
+            lambda: nd.sum(square, axis=1),
+            lambda: tsquare.sum(1),
+            square.nbytes,
+            0.0,
+            0.9,
+            "copy",
+        ),
+        Row(
+            "reduce",
+            "sum columns",
+            lambda: nd.sum(square, axis=0),
+            lambda: tsquare.sum(0),
+            square.nbytes,
+            0.0,
+            0.9,
+            "copy",
+        ),
+        Row("arg_reduce", "argmax", lambda: nd.argmax(x), lambda: torch.argmax(tx), n * word),
+        Row("scan", "cumsum rows", lambda: nd.cumsum(square, axis=1), lambda: tsquare.cumsum(1), 2 * square.nbytes),
+        Row("softmax", "softmax", lambda: nd.softmax(square), lambda: torch.softmax(tsquare, -1), 2 * square.nbytes),
+        Row("indexing", "gather rows", lambda: nd.take(rows, index, axis=0), lambda: trows[tindex], 2 * rows.nbytes),
+        Row("nonzero", "nonzero", lambda: nd.nonzero(x > 0), lambda: torch.nonzero(tx > 0)),
+        Row("sort", "sort", lambda: nd.sort(x), lambda: torch.sort(tx)),
+        Row(
+            "random", "normal", lambda: nd.random.normal(shape=(n,), device=arrays.device), lambda: torch.randn_like(tx)
+        ),
+    ]
+    return found
+
+
+def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
+    """Matrix products, of which multiplications and additions are counted."""
+    found = []
+    for dtype, n, goal in (
+        ("float32", 4096, 0.9),
+        ("float64", 2048, 0.5),
+        ("bfloat16", 8192, 0.75),
+        ("float16", 8192, 0.75),
+    ):
+        size = 96 if quick else n
+        try:
+            (x, tx), (y, ty) = arrays.pair(size, size, dtype=dtype), arrays.pair(size, size, dtype=dtype)
+        except nd.DTypeError:
+            continue
+        found.append(
+            Row("matmul", f"{dtype} {size}", lambda x=x, y=y: x @ y, lambda x=tx, y=ty: x @ y, 0, 2.0 * size**3, goal)  # type: ignore[misc]
+        )
+    return found
+
+
+def training_rows(arrays: Arrays, quick: bool) -> list[Row]:
+    """A step of a small perceptron: captured here, eager in PyTorch."""
+    try:
+        from treadle import autograd, nn, optim
+    except ImportError:
+        return []
+    batch = 8 if quick else 64
+    (x, tx), (y, ty) = arrays.pair(batch, 64), arrays.pair(batch, 10)
+    with nd.use_device(arrays.device):
+        model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    optimizer = optim.SGD(model.parameters(), lr=0.01)
+
+    def step(x: nd.NDArray, y: nd.NDArray) -> nd.NDArray:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(autograd.Tensor(x)), autograd.Tensor(y))
+        loss.backward()
+        optimizer.step()
+        return loss.data
+
+    captured = treadle.cuda.capture(step, x, y)
+    theirs = None
+    if arrays.torch is not None:
+        layers = arrays.torch.nn
+        peer = layers.Sequential(layers.Linear(64, 128), layers.ReLU(), layers.Linear(128, 10)).to(arrays.torch_device)
+        peer_optimizer = arrays.torch.optim.SGD(peer.parameters(), lr=0.01)
+
+        def theirs() -> None:
+            peer_optimizer.zero_grad()
+            layers.functional.mse_loss(peer(tx), ty).backward()
+            peer_optimizer.step()
+
+    return [
+        Row("training", "MLP step, captured", captured.graph.replay, theirs, goal=2.0),
+        Row("training", "MLP step, eager", lambda: step(x, y), theirs),
+    ]
+
+
+def copy_bandwidth(timer: Timer, arrays: Arrays, n: int) -> float:
+    """Bytes a second of a copy within the device, read and written: the faster of both libraries'."""
+    x, tx = arrays.pair(n)
+    out = nd.empty_like(x)
+    tout: Any = None if tx is None else tx.clone()
+    copy = None if tx is None else lambda: tout.copy_(tx)
+    seconds = [each for each in timer.compare(lambda: treadle.cuda.copy_async(x, out), copy) if each]
+    return 2 * x.nbytes / min(seconds)
+
+
+def measure(row: Row, timer: Timer, bandwidth: float) -> dict[str, Any]:
+    ours, theirs = timer.compare(row.ours, row.torch if timer.torch is not None else None)
+    assert ours is not None
+    speed = theirs / ours if theirs else None
+    rate = row.nbytes / ours
+    reached = rate / bandwidth if row.against == "copy" else speed
+    return {
+        "family": row.family,
+        "name": row.name,
+        "milliseconds": ours * 1e3,
+        "torch_milliseconds": theirs * 1e3 if theirs else None,
+        "speed_of_torch": speed,
+        "gigabytes_per_second": rate / 1e9 if row.nbytes else None,
+        "of_copy_bandwidth": rate / bandwidth if row.nbytes else None,
+        "teraflops": row.flops / ours / 1e12 if row.flops else None,
+        "goal": row.goal,
+        "against": row.against,
+        "reached": None if reached is None else reached >= row.goal,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seconds", type=float, default=90.0)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    end = time.monotonic() + options.seconds
+    torch = _torch() if options.device == "cuda" else None  # there is nothing to compare an emulation with
+    if torch is not None and not torch.cuda.is_available():
+        torch = None
+    n = 4096 if options.quick else 1 << 26
+    timer, arrays = Timer(options.device, torch, options.quick), Arrays(options.device, torch)
+    bandwidth = copy_bandwidth(timer, arrays, n)
+    result: dict[str, Any] = {
+        "torch": getattr(torch, "__version__", None),
+        "copy_gigabytes_per_second": bandwidth / 1e9,
+    }
+    result["rows"], result["left_out"] = [], []
+    groups: tuple[Callable[[], list[Row]], ...] = (
+        lambda: matrix_rows(arrays, options.quick),
+        lambda: memory_rows(arrays, n),
+    )
+    more: tuple[Callable[[], list[Row]], ...] = (*groups, lambda: training_rows(arrays, options.quick))
+    for group in more:
+        try:
+            rows = group()
+        except Exception as error:
+            result["left_out"].append(f"a group of rows: {type(error).__name__}: {error}")
+            continue
+        for row in rows:
+            if time.monotonic() > end:
+                result["left_out"].append(f"{row.family} {row.name}: no time was left")
+                continue
+            try:
+                result["rows"].append(measure(row, timer, bandwidth))
+            except Exception as error:
+                result["left_out"].append(f"{row.family} {row.name}: {type(error).__name__}: {error}")
+            options.out.write_text(json.dumps(result, indent=1))
+    options.out.write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
