@@ -138,6 +138,8 @@ def test_the_forward_run_alone_and_what_cannot_be_told() -> None:
     with pytest.raises(nd.BackendError, match="mask"):
         ag.predict(picked.sum())
     loss.backward()
+    with pytest.raises(nd.DTypeError, match="predict: an output is a int"):
+        ag.predict(3)  # type: ignore[arg-type]
     with pytest.raises(ag.GraphFreedError):
         ag.predict(loss)
 

@@ -208,3 +208,12 @@ def test_poles_beside_a_scalar() -> None:
     assert math.isnan(_run(lambda x: (-1.0) ** x, 2.0)[1])
     assert _run(lambda x: 0.0**x, -1.0)[1] == -math.inf
     assert _run(lambda x: math.inf**x, 1.0)[1] == math.inf
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_gelu_tanh_of_values_whose_square_overflows(dtype: str) -> None:
+    largest = float(np.finfo(dtype).max)
+    x = ag.Tensor(np.array([-largest, -100.0, 100.0, largest], dtype), requires_grad=True)
+    ag.gelu_tanh(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.0, 0.0, 1.0, 1.0]

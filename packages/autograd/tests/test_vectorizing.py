@@ -8,7 +8,7 @@ import pytest
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
-from treadle.autograd.functional import grad, vmap
+from treadle.autograd.functional import grad, jacobian, vmap
 
 RNG = np.random.default_rng(5)
 W = ag.Tensor(RNG.normal(size=(4, 3)), requires_grad=True)
@@ -173,3 +173,12 @@ def test_errors() -> None:
         vmap(lambda x: len(x.sum()))(x)
     with pytest.raises(nd.ShapeError, match="one"):
         vmap(lambda x: x, in_axes=None)(x)
+    for function in (lambda w, x: (w * x).sum(), lambda x, w: (w * x).sum()):
+        with pytest.raises(ag.GradientError, match=r"gradients are not taken inside vmap\(\); take them of it"):
+            vmap(grad(function), in_axes=(None, 0))(ag.ones((3,)), x)
+
+
+def test_the_gradient_of_each_example_by_what_they_share() -> None:
+    weight, batch = ag.Tensor([2.0, -1.0]), ag.Tensor([[1.0, 2.0], [3.0, 5.0]])
+    found = jacobian(lambda w: vmap(lambda x: (w * w * x).sum())(batch))(weight)
+    assert found.tolist() == [[4.0, -4.0], [12.0, -10.0]]  # 2 w x

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import pickle
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,3 +170,10 @@ def test_copies_and_pickles_are_apart() -> None:
     shared = nd.ones(2)
     first, second = copy.deepcopy([shared, shared])
     assert first is second
+
+
+@pytest.mark.parametrize("value", [np.datetime64("2020-01-01"), np.timedelta64(3, "s")])
+def test_dates_are_no_bytes(value: Any) -> None:
+    for each in (value, np.asarray(value), np.asarray([value])):
+        with pytest.raises(nd.DTypeError):
+            nd.asarray(each)

@@ -94,3 +94,11 @@ def test_a_hook_that_returns_too_much() -> None:
     _, y = call(layer)
     with pytest.raises(ValueError, match="a backward hook returned 2 gradients for 1"):
         y.sum().backward()
+
+
+def test_a_hook_that_returns_no_tensor() -> None:
+    layer = double()
+    layer.register_full_backward_hook(lambda *_: "x")
+    _, y = call(layer)
+    with pytest.raises(TypeError, match="a backward hook must return Tensors or None, not str"):
+        y.sum().backward()

@@ -162,6 +162,15 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["weights"]
 
 
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(FileExistsError, match="no regular file"):
+            nn.save_file({"x": Tensor([1.0])}, path)
+    assert os.listdir(tmp_path) == ["pipe"]
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+
+
 def test_a_write_replaces_and_keeps_the_permissions(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "weights"
     with atomic_write(path) as file:
@@ -274,3 +283,44 @@ def test_states_hold_arrays_of_every_kind(tmp_path: Path) -> None:
     assert loaded["x"][0].dtype == nd.int8
     assert loaded["x"][1].tolist() == [0, 1, 2]
     assert loaded["nan"] != loaded["nan"]
+
+
+def test_a_header_that_is_not_padded_leaves_tensors_at_odd_addresses(tmp_path: Path) -> None:
+    content = np.arange(3, dtype="f8").tobytes()
+    for pad in range(8):
+        header = json.dumps({"x": {"dtype": "F64", "shape": [3], "data_offsets": [0, 24]}}).encode() + b" " * pad
+        (tmp_path / "x").write_bytes(len(header).to_bytes(8, "little") + header + content)
+        for mmap in (False, True):
+            assert nn.load_file(tmp_path / "x", mmap=mmap)["x"].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("shape", [[0, 1 << 62, 1 << 62], [1] * 1000])
+def test_shapes_that_no_array_has(tmp_path: Path, shape: list[int]) -> None:
+    size = 4 if shape[0] else 0
+    content = file_of({"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}}, bytes(size))
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(nn.CheckpointError, match="impossible shape"):
+        nn.load_file(tmp_path / "x")
+
+
+def test_every_changed_byte_of_a_state_is_noticed(tmp_path: Path) -> None:
+    nn.save_state({"lr": 0.125, "step": 17, "m": nd.asarray([[1.0, 2.0, 3.0]])}, tmp_path / "run")
+    whole = (tmp_path / "run").read_bytes()
+    for place in range(len(whole)):
+        for bit in (1, 4):
+            damaged = bytearray(whole)
+            damaged[place] ^= bit
+            (tmp_path / "run").write_bytes(damaged)
+            try:
+                state = nn.load_state(tmp_path / "run")
+            except nn.CheckpointError:
+                continue
+            # JSON has blanks that mean nothing
+            assert (state["lr"], state["step"], state["m"].tolist()) == (0.125, 17, [[1.0, 2.0, 3.0]]), place
+
+
+def test_what_is_no_mapping_of_names() -> None:
+    with pytest.raises(TypeError, match="mapping of names to tensors, not a str"):
+        nn.save_file("x", "nowhere")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="surrogate"):
+        nn.save_file({"\ud800": Tensor([1.0])}, "nowhere")

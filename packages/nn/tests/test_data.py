@@ -232,6 +232,8 @@ def test_random_split() -> None:
         random_split(range(10), [4, 5])
     with pytest.raises(ValueError, match="negative"):
         random_split(range(10), [-1, 11])
+    with pytest.raises(ValueError, match="whole numbers, or shares"):
+        random_split(range(5), [2.5, 2.5])
 
 
 @given(
@@ -373,3 +375,15 @@ def test_default_convert() -> None:
     assert isinstance(sample, Tensor)
     with pytest.raises(ValueError, match=r"different keys: \['b'\]"):
         default_collate([{"a": 1}, {"a": 1, "b": 2}])
+
+
+def test_what_is_no_index_or_generator() -> None:
+    for sampler in ([0.5], ["0"]):
+        with pytest.raises(TypeError, match="integer"):
+            list(DataLoader(TensorDataset(Tensor([1.0, 2.0])), sampler=sampler))
+    with pytest.raises(TypeError, match=r"generator must be a treadle\.ndarray\.random\.Generator, not int"):
+        DataLoader([1], generator=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="integer"):
+        DataLoader([1], batch_size="2")  # type: ignore[arg-type]
+    with pytest.raises(nd.DTypeError, match="datetime64"):
+        default_collate([np.datetime64("2020-01-01")])

@@ -141,6 +141,11 @@ def test_attention_that_does_not_fit() -> None:
         layer(x, x, x, attn_mask=zeros(2, 2))
     with pytest.raises(nd.ShapeError, match=r"key_padding_mask \(3, 2\) must be \(2, 3\)"):
         layer(x, x, x, key_padding_mask=zeros(3, 2))
+    numbers = Tensor(np.ones((3, 3), "u1"))
+    with pytest.raises(nd.DTypeError, match="booleans, True where not to look, or of floats to add, not of uint8"):
+        layer(x, x, x, attn_mask=numbers)
+    with pytest.raises(nd.DTypeError, match="booleans, or of floats to add, not of uint8"):
+        functional.scaled_dot_product_attention(zeros(3, 2), zeros(3, 2), zeros(3, 2), numbers)
     with pytest.raises(nd.ShapeError, match="must all have 3 dimensions"):
         layer(x, x[0], x)
     with pytest.raises(nd.ShapeError, match="last dimensions, the features"):
@@ -161,3 +166,9 @@ def test_initial_states_that_do_not_fit() -> None:
 def test_dropout_between_layers_that_are_not_there_warns() -> None:
     with pytest.warns(UserWarning, match="acts between layers"):
         nn.LSTM(2, 3, dropout=0.5)
+
+
+@pytest.mark.parametrize(("numbers", "classes"), [([0, -1], 3), ([0, 3], 3), ([-1], -1)])
+def test_one_hot_of_numbers_that_are_no_class(numbers: list[int], classes: int) -> None:
+    with pytest.raises(nd.IndexingError, match="one_hot: the input has numbers outside"):
+        functional.one_hot(Tensor(numbers), classes)

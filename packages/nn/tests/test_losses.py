@@ -116,3 +116,53 @@ def test_arguments_are_checked() -> None:
             functional.cross_entropy(Tensor([[0.0, 0.0]]), target, label_smoothing=2.0)
     with pytest.raises(ValueError, match="'average'"):
         nn.CrossEntropyLoss(reduction="average")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    ["smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+     "multilabel_soft_margin_loss", "mse_loss", "l1_loss"],
+)  # fmt: skip
+def test_two_floating_dtypes_meet_and_each_keeps_its_gradient(name: str, reverse: bool) -> None:
+    dtypes = ("float64", "float32") if reverse else ("float32", "float64")
+    values = np.random.default_rng(0).uniform(0.1, 0.9, (2, 4, 3)).astype("f4")
+    x, y = (Tensor(value.astype(dtype), requires_grad=True) for value, dtype in zip(values, dtypes, strict=True))
+    same = [Tensor(value.astype("f8"), requires_grad=True) for value in values]
+    loss, expected = getattr(functional, name)(x, y), getattr(functional, name)(*same)
+    loss.backward()
+    expected.backward()
+    assert loss.dtype == nd.float64
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    for mine, theirs in zip((x, y), same, strict=True):
+        assert mine.grad.dtype == mine.dtype
+        np.testing.assert_allclose(mine.grad.numpy(), theirs.grad.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("logit", "target"), [(np.inf, 0.0), (-np.inf, 1.0)])
+def test_the_loss_of_an_infinite_wrong_logit_is_infinite(logit: float, target: float) -> None:
+    assert functional.binary_cross_entropy_with_logits(Tensor([logit]), Tensor([target])).item() == np.inf
+
+
+@pytest.mark.parametrize(
+    ("lengths", "label_lengths", "zero_infinity"),
+    [
+        ((2, 6, 3), (3, 2, 1), False),
+        ((2, 6, 3), (3, 2, 1), True),
+        ((6, 0, 3), (3, 0, 1), True),
+        ((0, 6, 1), (0, 0, 1), False),
+    ],
+)
+def test_ctc_gives_no_gradient_to_steps_beyond_a_length(
+    lengths: Any, label_lengths: Any, zero_infinity: bool, torch: Any
+) -> None:
+    scores, targets = draw(6, 3, 5).astype("f4"), np.array([[1, 2, 3], [1, 1, 0], [4, 0, 0]])
+    theirs = torch.log_softmax(torch.tensor(scores), -1).requires_grad_()
+    mine = Tensor(theirs.detach().numpy().copy(), requires_grad=True)
+    torch.nn.functional.ctc_loss(
+        theirs, torch.tensor(targets), lengths, label_lengths, reduction="sum", zero_infinity=zero_infinity
+    ).backward()
+    functional.ctc_loss(
+        mine, Tensor(targets), list(lengths), list(label_lengths), reduction="sum", zero_infinity=zero_infinity
+    ).backward()
+    np.testing.assert_allclose(mine.grad.numpy(), theirs.grad.numpy(), atol=1e-5)

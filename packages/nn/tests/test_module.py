@@ -277,3 +277,20 @@ def test_repr_matches_pytorch(torch: Any) -> None:
         return library.Sequential(inner, *rest, same, table, library.ModuleList())
 
     assert repr(build(nn)) == repr(build(torch.nn))
+
+
+@pytest.mark.parametrize("value", [Tensor([[1.0]]), [[1.0]], 1.0], ids=["tensor", "list", "number"])
+def test_a_parameter_is_not_replaced_by_what_would_not_be_learnt(value: Any) -> None:
+    layer = nn.Linear(1, 1)
+    with pytest.raises(TypeError, match=r"Linear.weight is a parameter.*assign a Parameter"):
+        layer.weight = value
+    layer.weight = nn.Parameter([[2.0]])
+    layer.bias = None
+    assert list(layer.state_dict()) == ["weight"]
+    with pytest.raises(TypeError, match="buffer 'running_mean' must be a Tensor or None"):
+        nn.BatchNorm1d(1).running_mean = value if not isinstance(value, Tensor) else "x"  # type: ignore[assignment]
+
+
+def test_a_hook_must_be_callable() -> None:
+    with pytest.raises(TypeError, match="a hook must be callable, not NoneType"):
+        nn.Linear(1, 1).register_forward_hook(None)  # type: ignore[arg-type]

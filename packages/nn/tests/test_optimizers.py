@@ -250,12 +250,17 @@ def test_zero_grad() -> None:
         (lambda p: SGD(p), TypeError, r"write \[tensor\]"),
         (lambda p: SGD([{"params": {p}}]), TypeError, "set"),
         (lambda p: SGD([3]), TypeError, "can only change tensors, not int"),
+        (lambda p: SGD([Tensor([1])]), nd.DTypeError, "floating-point tensors, not int64"),
+        (lambda p: Adam([Tensor([1j])]), nd.DTypeError, "not complex.*its real and imaginary parts"),
+        (lambda p: SGD([{"param": [p]}]), ValueError, "needs 'params'; this one has 'param'"),
         (lambda p: SGD([p, p]), ValueError, "twice"),
         (lambda p: SGD([{"params": [p]}, {"params": [p]}]), ValueError, "twice"),
         (lambda p: SGD([{"params": []}]), ValueError, "empty"),
         (lambda p: SGD([p * 2.0]), ValueError, "is no leaf"),
         (lambda p: SGD([p], lr=-1.0), ValueError, "lr must be 0 or more, not -1.0"),
         (lambda p: SGD([p], lr=float("nan")), ValueError, "lr"),
+        (lambda p: SGD([p], lr="a"), ValueError, "lr must be 0 or more, not 'a'"),
+        (lambda p: Adam([p], betas=0.9), ValueError, "betas must be two numbers"),
         (lambda p: SGD([p], momentum=-0.1), ValueError, "momentum"),
         (lambda p: SGD([p], nesterov=True), ValueError, "nesterov needs a momentum"),
         (lambda p: SGD([{"params": [p], "weight_decay": -1.0}]), ValueError, "weight_decay"),
@@ -287,6 +292,12 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     donor.step()
     with pytest.raises(ValueError, match=r"'exp_avg' has shape \(2,\), but its parameter \(1,\)"):
         optimizer.load_state_dict(donor.state_dict())
+    groups = optimizer.state_dict()["param_groups"]
+    for state in ({}, None, {"state": {}}):
+        with pytest.raises(ValueError, match="no state dict of an optimizer"):
+            optimizer.load_state_dict(state)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a state for parameter 7, which is in none of its groups"):
+        optimizer.load_state_dict({"state": {7: {"step": 1}}, "param_groups": groups})
     assert optimizer.param_groups[0]["lr"] == 0.5
     assert not optimizer.state
 
@@ -349,3 +360,21 @@ def test_an_average_of_halves_moves() -> None:
     for _ in range(100):
         ema.update()
     assert ema.averages[0].item() == pytest.approx(2.0 - 0.999**100, rel=1e-5)
+
+
+def test_the_state_follows_parameters_that_were_moved() -> None:
+    layer = nn.Linear(2, 1)
+    optimizer = Adam(layer.parameters())
+
+    def step() -> None:
+        layer(Tensor(np.ones((3, 2)), dtype=layer.weight.dtype, device=layer.weight.device)).sum().backward()
+        optimizer.step()
+
+    step()
+    layer.to("numpy", nd.float64)
+    with pytest.raises((nd.DeviceError, nd.DTypeError)) as caught:
+        step()
+    assert "load_state_dict(optimizer.state_dict())" in caught.value.__notes__[0]
+    optimizer.load_state_dict(optimizer.state_dict())
+    step()
+    assert optimizer.state[layer.weight]["exp_avg"].dtype == nd.float64

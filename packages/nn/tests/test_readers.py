@@ -309,3 +309,20 @@ def test_damaged_token_files(tmp_path: Path) -> None:
         TokenWindows(TokenFile(path), 2)
     with pytest.raises(ValueError, match="uint16 or uint32"):
         TokenFile(path, "int8")
+
+
+@pytest.mark.parametrize("count", [(1 << 16) - 1, 1 << 16, (1 << 16) + 1, 3 * (1 << 16)])
+def test_no_token_is_lost_between_blocks(tmp_path: Path, count: int) -> None:
+    tokens = np.arange(count) % 60000
+    assert write_tokens(tmp_path / "tokens", (int(token) for token in tokens)) == count
+    np.testing.assert_array_equal(TokenFile(tmp_path / "tokens")[:].numpy(), tokens)
+
+
+def test_windows_of_a_batch_are_those_of_the_samples() -> None:
+    windows = TokenWindows(nd.arange(10), length=3)
+    inputs, targets = windows.fetch_batch(nd.asarray([-1, 0], dtype="int64"))
+    assert inputs.tolist() == [part[0].tolist() for part in (windows[-1], windows[0])]
+    assert targets.tolist() == [part[1].tolist() for part in (windows[-1], windows[0])]
+    for index in (3, -4):
+        with pytest.raises(IndexError, match=f"index {index} of 3 windows"):
+            windows.fetch_batch(nd.asarray([index], dtype="int64"))

@@ -167,3 +167,16 @@ def test_entries_change_places_wherever_they_lie(first: int) -> None:
     module.load_state_dict({"a": state["b"], "b": state["a"]})
     np.testing.assert_array_equal(module["a"].numpy(), before["b"])
     np.testing.assert_array_equal(module["b"].numpy(), before["a"])
+
+
+def test_keys_that_are_no_names_and_complex_values_are_listed() -> None:
+    module = nn.Linear(2, 1)
+    before = values(module)
+    with pytest.raises(nn.StateDictError, match=r"unexpected:\n  1 \(int\)"):
+        module.load_state_dict({1: 2})  # type: ignore[dict-item]
+    given = {"weight": np.ones((1, 2), "c8"), "bias": np.ones(1, "f4")}
+    for assign in (False, True):
+        with pytest.raises(nn.StateDictError, match="weight: the module has float32, the state dict complex64"):
+            module.load_state_dict(given, assign=assign)
+    for name, value in values(module).items():
+        np.testing.assert_array_equal(value, before[name])

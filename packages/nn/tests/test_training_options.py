@@ -13,7 +13,7 @@ from treadle import nn
 from treadle.autograd import Tensor
 from treadle.data import DataLoader, TensorDataset
 from treadle.nn.tensorboard import EventFile
-from treadle.optim import SGD
+from treadle.optim import SGD, Adam
 from treadle.optim.lr_scheduler import StepLR
 
 X = np.random.default_rng(0).normal(size=(22, 3)).astype("f8")
@@ -307,7 +307,7 @@ def test_event_files_are_read_by_tensorboard(tmp_path: Path) -> None:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_changes_nothing(value: float, tmp_path: Path) -> None:
+def test_a_loss_that_is_no_number_changes_nothing(value: float, tmp_path: Path, device: Any) -> None:
     batches = [(Tensor(X), Tensor(Y)), (Tensor(X), Tensor(Y)), (Tensor(X), Tensor(np.full_like(Y, value)))]
     run = trainer(checkpoints=nn.Checkpoints(tmp_path, every_steps=1))
     with pytest.raises(nn.NonFiniteLossError, match=r"the loss is (nan|inf) at batch 3 of epoch 1, after 2 steps"):
@@ -369,6 +369,8 @@ def test_a_loss_of_another_kind() -> None:
     [
         ({"accumulate": 0}, "accumulate must be"),
         ({"scheduler_interval": "batch"}, "'epoch' or 'step'"),
+        ({"metrics": {"lr": abs, "loss": abs}}, "columns named loss, lr of its own"),
+        ({"scheduler": OnPlateau(), "scheduler_interval": "step"}, "OnPlateau steps by a measure"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
@@ -380,3 +382,24 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
         nn.EarlyStopping(mode="least")
     with pytest.raises(ValueError, match="every_steps"):
         nn.Checkpoints("x", every_steps=0)
+
+
+def test_an_optimizer_of_another_model_is_noticed() -> None:
+    model = nn.Linear(1, 1)
+    of_another = SGD(nn.Linear(1, 1).parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="none of the model's parameters"):
+        nn.Trainer(model, of_another, nn.MSELoss())
+    nn.Trainer(model.requires_grad_(False), of_another, nn.MSELoss())  # it may learn its input
+
+
+def test_a_run_is_not_resumed_by_another_optimizer_or_from_nowhere(tmp_path: Path) -> None:
+    trainer(checkpoints=nn.Checkpoints(tmp_path)).fit(loader(8), 1)
+    other = trainer(checkpoints=nn.Checkpoints(tmp_path))
+    other.optimizer = Adam(other.model.parameters())
+    with pytest.raises(ValueError, match="not that of a Adam: a group lacks betas, eps"):
+        other.fit(loader(8), 2, resume=tmp_path)
+    state = nn.load_state(tmp_path / "last.safetensors")
+    state["progress"]["batches"] = -1
+    nn.save_state(state, tmp_path / "last.safetensors")
+    with pytest.raises(nn.CheckpointError, match="batch -1 of an epoch"):
+        trainer(checkpoints=nn.Checkpoints(tmp_path)).fit(loader(8), 2, resume=tmp_path)

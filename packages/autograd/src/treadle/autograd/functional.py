@@ -20,7 +20,7 @@ from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import GradientError
 from treadle.autograd.gradients import grad as _grad
 from treadle.autograd.mode import enable_grad, is_inference_mode_enabled
-from treadle.autograd.vectorizing import vmap
+from treadle.autograd.vectorizing import Batched, vmap
 from treadle.ndarray import DTypeError, ShapeError
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
@@ -41,6 +41,7 @@ def _variable(value: Any, name: str) -> Tensor:
     """A tensor of the same values that gradients are taken for; part of the outer graph where there is one."""
     if not isinstance(value, Tensor):
         raise DTypeError(f"{name}: an argument to differentiate by is a {type(value).__name__}, not a Tensor")
+    _refuse_batched(value, name)
     if value.dtype.kind not in "fc":
         raise DTypeError(f"{name}: an argument to differentiate by is of dtype {value.dtype.name}; use astype")
     return _functions.positive(value) if value.requires_grad else Tensor(value.data, requires_grad=True)
@@ -77,7 +78,16 @@ def _is_nested(arguments: tuple[Any, ...], result: Any = None, variables: Sequen
 def _output(value: Any, name: str) -> Tensor:
     if not isinstance(value, Tensor):
         raise DTypeError(f"{name}: the function must return a Tensor, not {type(value).__name__}")
+    _refuse_batched(value, name)
     return value
+
+
+def _refuse_batched(value: Tensor, name: str) -> None:
+    if isinstance(value, Batched):
+        raise GradientError(
+            f"{name}: gradients are not taken inside vmap(); take them of it, as in jacobian(lambda w: vmap(lambda x: "
+            "loss(w, x))(batch))(w), which has the gradient of each example"
+        )
 
 
 def _filled(gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:

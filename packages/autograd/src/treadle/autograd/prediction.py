@@ -110,6 +110,8 @@ def predict(*outputs: Tensor | Graph, backward: bool = True) -> Prediction:
 
 
 def _tensors_of(given: Tensor | Graph) -> list[Tensor]:
+    if not isinstance(given, (Tensor, Graph)):
+        raise nd.DTypeError(f"predict: an output is a {type(given).__name__}, not a Tensor or a Graph")
     return [given] if isinstance(given, Tensor) else [given.nodes[each].tensor for each in given.outputs]
 
 

@@ -108,7 +108,8 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
         format = format[1:]
     elif format[:1] in (">", "!") and format[1:] in _FORMATS and hasattr(obj, "dtype"):
         return _from_buffer(obj.astype(obj.dtype.newbyteorder("=")))[0], False
-    dtype = _FORMATS.get(format)
+    times = getattr(getattr(obj, "dtype", None), "kind", "") in ("m", "M")  # a NumPy scalar of these gives bytes
+    dtype = None if times else _FORMATS.get(format)
     if dtype is None or dtype.itemsize != memory.itemsize:
         named = getattr(obj, "dtype", f"buffer format {memory.format!r}")
         known = ", ".join(type_of)

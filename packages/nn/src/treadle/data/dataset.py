@@ -4,6 +4,7 @@ A data set that can fetch a whole batch at once has a method ``fetch_batch(indic
 and returns what collating the samples would; the loader then uses it instead of asking for each sample.
 """
 
+import operator
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -183,5 +184,5 @@ def batch_fetcher(dataset: Any) -> Callable[[nd.NDArray], Any] | None:
 
 
 def index_array(indices: Iterable[int]) -> nd.NDArray:
-    """Indices as a 1-D int64 array on the cpu."""
-    return nd.asarray(list(indices), dtype=nd.int64, device="cpu")
+    """Indices as a 1-D int64 array on the cpu. TypeError for what is no whole number."""
+    return nd.asarray([operator.index(each) for each in indices], dtype=nd.int64, device="cpu")

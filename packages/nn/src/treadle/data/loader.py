@@ -100,6 +100,8 @@ class DataLoader:
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
+        if generator is not None and not isinstance(generator, Generator):
+            raise TypeError(f"generator must be a treadle.ndarray.random.Generator, not {type(generator).__name__}")
         self.generator = generator
         self.prefetch_factor = _PREFETCH if prefetch_factor is None and num_workers else prefetch_factor
         self.persistent_workers = persistent_workers

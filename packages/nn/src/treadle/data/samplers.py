@@ -207,10 +207,10 @@ class BatchSampler:
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
-        if batch_size < 1:
+        self.batch_size = operator.index(batch_size)
+        if self.batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
         self.sampler = sampler
-        self.batch_size = operator.index(batch_size)
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[int]]:

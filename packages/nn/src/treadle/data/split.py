@@ -35,6 +35,8 @@ def _counts(total: int, lengths: Sequence[int | float]) -> list[int]:
         for number in range(total - sum(counts)):
             counts[number % len(counts)] += 1
         return counts
+    if any(length != int(length) for length in lengths):
+        raise ValueError(f"the lengths {list(lengths)} must be whole numbers, or shares that sum to 1")
     if sum(lengths) != total:
         raise ValueError(f"the lengths {list(lengths)} sum to {sum(lengths)}, but the data set has {total} samples")
     return [int(length) for length in lengths]

@@ -114,17 +114,17 @@ class TokenWindows(Dataset):
         return (len(self.tokens) - 1 - self.length) // self.stride + 1
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        row = self._row(index)
+        return Tensor(row[:-1]), Tensor(row[1:])
+
+    def _row(self, index: int) -> nd.NDArray:
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
             raise IndexError(f"index {index} of {len(self)} windows")
-        row = self._row(place)
-        return Tensor(row[:-1]), Tensor(row[1:])
-
-    def _row(self, place: int) -> nd.NDArray:
         start = place * self.stride
         return nd.asarray(self.tokens[start : start + self.length + 1], dtype="int64")
 
     def fetch_batch(self, indices: nd.NDArray) -> tuple[Tensor, Tensor]:
         """Windows as rows: two tensors of shape (batch, length)."""
-        rows = nd.stack([self._row(place) for place in indices.tolist()], axis=0)
+        rows = nd.stack([self._row(index) for index in indices.tolist()], axis=0)
         return Tensor(rows[:, :-1].copy()), Tensor(rows[:, 1:].copy())

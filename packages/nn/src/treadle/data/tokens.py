@@ -5,6 +5,7 @@ import os
 import sys
 from array import array
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def write_tokens(path: str | os.PathLike[str], tokens: Iterable[int] | nd.NDArra
     count = 0
     try:
         with open(partial, "wb") as file:
-            while block := array(code, [value for value, _ in zip(values, range(_BLOCK), strict=False)]):
+            while block := array(code, islice(values, _BLOCK)):
                 count += len(block)
                 _little(block).tofile(file)
         os.replace(partial, target)

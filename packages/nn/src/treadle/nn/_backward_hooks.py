@@ -119,4 +119,7 @@ def _replaced(grads: Gradients, changed: Any, what: str) -> Gradients:
     given = changed if isinstance(changed, tuple) else (changed,)
     if len(given) != len(grads):
         raise ValueError(f"{what} returned {len(given)} gradients for {len(grads)}")
+    for each in given:
+        if each is not None and not isinstance(each, Tensor):
+            raise TypeError(f"{what} must return Tensors or None, not {type(each).__name__}")
     return given

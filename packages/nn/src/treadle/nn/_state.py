@@ -60,6 +60,8 @@ def load(
             continue
         if value.shape != target.shape:
             misfits.append(f"{name}: the module has {target.shape}, the state dict {value.shape}")
+        elif value.dtype.kind == "c" != target.dtype.kind:
+            misfits.append(f"{name}: the module has {target.dtype.name}, the state dict {value.dtype.name}")
         elif assign:
             values[name] = value
         elif target.data.readonly:
@@ -121,8 +123,8 @@ def _described(value: Any) -> str:
     return str(tuple(value.shape)) if hasattr(value, "shape") else f"({type(value).__name__})"
 
 
-def _hint(name: str, candidates: list[str]) -> str:
-    close = get_close_matches(name, candidates, n=1, cutoff=0.8)
+def _hint(name: str, candidates: list[Any]) -> str:
+    close = get_close_matches(name, [each for each in candidates if isinstance(each, str)], n=1, cutoff=0.8)
     return f" (the state dict has {close[0]})" if close else ""
 
 

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     file or the new one. Folders that are missing are made.
     """
     target = Path(os.path.realpath(path))  # a link is written through, not replaced
+    if target.exists() and not target.is_file():
+        raise FileExistsError(errno.EEXIST, "this is no regular file, and is not replaced by one", str(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     name = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
     mode = target.stat().st_mode & 0o777 if target.exists() else None  # of the file that is replaced

@@ -38,6 +38,8 @@ class HookTable:
 
     def add(self, hook: Callable[..., Any], prepend: bool, with_kwargs: bool) -> RemovableHandle:
         """Add ``hook`` last, or first with ``prepend``."""
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
         identifier = next(_identifiers)
         entry = {identifier: (hook, with_kwargs)}
         self.hooks = {**entry, **self.hooks} if prepend else {**self.hooks, **entry}

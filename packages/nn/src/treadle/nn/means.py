@@ -54,7 +54,10 @@ class Means:
             for name, value in values.items():
                 number = scalar(name, value)
                 if self._finite and name == "loss" and not isfinite(number):
-                    raise NonFiniteLossError(f"the loss of batch {self._batches} of the epoch is {number}")
+                    raise NonFiniteLossError(
+                        f"the loss of batch {self._batches} of the epoch is {number}, and steps have been made since; "
+                        "a lower learning rate or max_grad_norm may help"
+                    )
                 self._totals[name] = self._totals.get(name, 0.0) + rows * number
 
     def values(self) -> dict[str, float]:

@@ -50,6 +50,17 @@ class Module(Scoped, Branch):
     def __init__(self) -> None:
         """A module takes what its subclass says, by itself nothing; a subclass need not call this."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (value is None or isinstance(value, (Parameter, Module))):
+            if isinstance(vars(self).get(name), Parameter):
+                raise TypeError(
+                    f"{type(self).__name__}.{name} is a parameter, and a {type(value).__name__} in its place would not "
+                    f"be learnt: assign a Parameter, write into {name}.data[...], or delete the attribute first"
+                )
+            if name in self._buffer_names and not isinstance(value, Tensor):
+                raise TypeError(f"buffer {name!r} must be a Tensor or None, not {type(value).__name__}")
+        super().__setattr__(name, value)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. A subclass defines it; calling a module without one is a TypeError."""
         raise TypeError(f"{type(self).__name__} defines no forward(), so it cannot be called")

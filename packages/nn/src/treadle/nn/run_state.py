@@ -57,6 +57,9 @@ def _restore(trainer: "Trainer", state: Mapping[str, Any], source: Any) -> None:
         differing.append("metrics")
     if differing:
         raise CheckpointError(f"{source} is of a run with other parts: {', '.join(differing)}")
+    made = state["progress"]
+    if not all(type(made[name]) is int and made[name] >= 0 for name in ("step", "batches")):
+        raise CheckpointError(f"{source} is of a run at step {made['step']!r}, batch {made['batches']!r} of an epoch")
     trainer.model.load_state_dict(state["model"])
     for name in _STATEFUL:
         _load(getattr(trainer, name), state[name])

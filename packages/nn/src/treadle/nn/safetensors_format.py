@@ -62,6 +62,8 @@ class Content:
     entries: dict[str, Entry]
     metadata: dict[str, str]
     memory: memoryview
+    begin: int
+    """How many bytes stand before them."""
 
     def array(self, name: str, *, shared: bool = False) -> nd.NDArray:
         """A tensor on the cpu: a copy, or where it can be the mapped memory itself."""
@@ -70,12 +72,18 @@ class Content:
             known = ", ".join(NAMES)
             raise CheckpointError(f"{self.path}: tensor {name!r} has dtype {entry.dtype}; treadle loads {known}")
         dtype = NAMES[entry.dtype]
+        try:
+            return self._read(entry, dtype, shared)
+        except nd.ShapeError as error:
+            raise CheckpointError(f"{self.path}: tensor {name!r} has an impossible shape: {error}") from error
+
+    def _read(self, entry: Entry, dtype: str, shared: bool) -> nd.NDArray:
         if entry.start == entry.stop:
             return nd.empty(entry.shape, dtype=dtype, device="cpu")
         part = self.memory[entry.start : entry.stop]
         if dtype == "bool":
             return nd.not_equal(nd.frombuffer(part, dtype="uint8"), 0).reshape(entry.shape)
-        if entry.start % nd.dtype(dtype).itemsize:
+        if (self.begin + entry.start) % nd.dtype(dtype).itemsize:
             return nd.frombuffer(bytearray(part), dtype=dtype).reshape(entry.shape)
         array = nd.frombuffer(part, dtype=dtype).reshape(entry.shape)
         return array if shared else array.copy()
@@ -103,10 +111,14 @@ def written(file: BinaryIO, arrays: Mapping[str, nd.NDArray], metadata: Mapping[
 
 def checked_arrays(tensors: Mapping[str, Any], array_of: Any) -> dict[str, nd.NDArray]:
     """The arrays to write, contiguous and on the cpu; errors name what the format cannot hold."""
+    if not isinstance(tensors, Mapping):
+        raise TypeError(f"a safetensors file holds a mapping of names to tensors, not a {type(tensors).__name__}")
     arrays = {}
     for name, value in tensors.items():
         if not isinstance(name, str):
             raise TypeError(f"the name of a tensor must be a string, not {name!r}")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise ValueError(f"the name of a tensor, {name!r}, holds half a surrogate pair, which UTF-8 has not")
         if name == _METADATA:
             raise ValueError(f"no tensor can have the name {_METADATA!r}, where a safetensors file keeps its notes")
         host = array_of(value).to_device("cpu")
@@ -135,7 +147,7 @@ def opened(filename: str | os.PathLike[str]) -> Content:
         entries, metadata = _checked(bytes(memory[8 : 8 + length]), size - 8 - length)
     except (ValueError, RecursionError) as error:
         raise _refused(path, size, start, str(error) or type(error).__name__) from error
-    return Content(path, entries, metadata, memory[8 + length :])
+    return Content(path, entries, metadata, memory[8 + length :], 8 + length)
 
 
 def _refused(path: Path, size: int, start: bytes, reason: str) -> CheckpointError:

@@ -1,6 +1,6 @@
 """Nested states (of models, optimizers, whole training runs) as safetensors files.
 
-The arrays are the tensors of the file; the tree they hang in is JSON in its notes, with a checksum of the arrays.
+The arrays are the tensors of the file; the tree they hang in is JSON in its notes, with a checksum of both.
 """
 
 import json
@@ -38,7 +38,8 @@ def save_state(state: Any, filename: str | os.PathLike[str]) -> None:
     tensors: dict[str, Any] = {}
     tree = _taken_apart(state, "state", tensors)
     arrays = checked_arrays(tensors, array_of)
-    notes = {_KEY: json.dumps(tree, separators=(",", ":")), _CHECKSUM: str(_checksum(arrays))}
+    text = json.dumps(tree, separators=(",", ":"))
+    notes = {_KEY: text, _CHECKSUM: str(_checksum(text, arrays))}
     with atomic_write(filename) as file:
         written(file, arrays, notes)
 
@@ -50,22 +51,25 @@ def load_state(filename: str | os.PathLike[str]) -> Any:
     """
     content = opened(filename)
     try:
-        tree, expected = json.loads(content.metadata[_KEY]), int(content.metadata[_CHECKSUM])
+        text, expected = content.metadata[_KEY], int(content.metadata[_CHECKSUM])
+        tree = json.loads(text)
     except (KeyError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{content.path} holds no state; weights are read by load_file") from error
     arrays = {name: content.array(name) for name in content.entries}
-    if _checksum(arrays) != expected:
-        raise CheckpointError(f"{content.path} is damaged: the checksum of its arrays is not the one it states")
+    if _checksum(text, arrays) != expected:
+        raise CheckpointError(f"{content.path} is damaged: the checksum of what it holds is not the one it states")
     try:
         return _put_together(tree, arrays)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{content.path} is damaged: its tree names what is not there ({error})") from error
 
 
-def _checksum(arrays: Mapping[str, nd.NDArray]) -> int:
-    total = 0
+def _checksum(text: str, arrays: Mapping[str, nd.NDArray]) -> int:
+    total = zlib.crc32(text.encode())
     for name in sorted(arrays):
-        total = zlib.crc32(octets(arrays[name]), zlib.crc32(name.encode(), total))
+        array = arrays[name]
+        total = zlib.crc32(f"{name} {array.dtype.name} {array.shape}".encode(), total)
+        total = zlib.crc32(octets(array), total)
     return total
 
 

@@ -1,6 +1,7 @@
 """The training loop."""
 
 import inspect
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import nullcontext
@@ -39,7 +40,8 @@ class Trainer:
     update, with the gradient of the mean over all their rows. ``ema``, an average of the weights, is updated after each
     step, and validation is done with it. ``callbacks`` act after steps and epochs, ``checkpoints`` after those.
 
-    A loss that is NaN or infinite is a NonFiniteLossError before anything is changed by it.
+    A loss that is NaN or infinite is a NonFiniteLossError before anything is changed by it; on a GPU, where no step
+    waits for its loss, a few hundred steps later.
 
     >>> import treadle.nn as nn
     >>> from treadle.data import DataLoader, TensorDataset
@@ -74,6 +76,12 @@ class Trainer:
             raise ValueError(f"scheduler_interval must be 'epoch' or 'step', not {scheduler_interval!r}")
         if accumulate < 1:
             raise ValueError(f"accumulate must be 1 or more batches, not {accumulate}")
+        if scheduler is not None and scheduler_interval == "step" and _wants_measure(scheduler):
+            raise ValueError(f"{type(scheduler).__name__} steps by a measure, which there is after an epoch only")
+        taken = sorted({"epoch", "loss", "lr"} & set(metrics or ()))
+        if taken:
+            raise ValueError(f"the history has columns named {', '.join(taken)} of its own; rename the metrics")
+        _check_learns(model, optimizer)
         self.model = model
         self.optimizer = optimizer
         self.loss_function = loss_function
@@ -123,7 +131,7 @@ class Trainer:
 
         The model ends in evaluation mode.
         """
-        if epochs < 0:
+        if operator.index(epochs) < 0:
             raise ValueError(f"epochs must be 0 or more, not {epochs}")
         last = epochs if resume is not None else self.epoch + epochs
         if resume is not None:
@@ -185,8 +193,7 @@ class Trainer:
         return row
 
     def _step_scheduler(self, row: Mapping[str, float]) -> None:
-        parameters = list(inspect.signature(self.scheduler.step).parameters.values())
-        if not parameters or parameters[0].default is not inspect.Parameter.empty:
+        if not _wants_measure(self.scheduler):
             self.scheduler.step()
             return
         name = self.monitor or (VALIDATION + "loss" if VALIDATION + "loss" in row else "loss")
@@ -228,7 +235,7 @@ class Trainer:
         if not isinstance(loss, Tensor) or loss.size != 1:
             shape = f"shape {loss.shape}" if isinstance(loss, Tensor) else f"a {type(loss).__name__}"
             raise nd.ShapeError(f"the loss function gave {shape}; training needs one number, such as the mean")
-        if loss.device == "cpu" and not isfinite(loss.item()):
+        if loss.device.type != "cuda" and not isfinite(loss.item()):
             raise NonFiniteLossError(
                 f"the loss is {loss.item()} at batch {self.batches + 1} of epoch {self.epoch + 1}, after {self.step} "
                 "steps; nothing was changed by it. A lower learning rate or max_grad_norm may help; "
@@ -328,6 +335,19 @@ class Trainer:
     def _tell(self, event: str, *arguments: Any) -> None:
         for callback in self.all_callbacks():
             getattr(callback, event)(self, *arguments)
+
+
+def _wants_measure(scheduler: Any) -> bool:
+    parameters = list(inspect.signature(scheduler.step).parameters.values())
+    return bool(parameters) and parameters[0].default is inspect.Parameter.empty
+
+
+def _check_learns(model: Module, optimizer: Any) -> None:
+    """ValueError for an optimizer that was made for another model, or before this one was copied."""
+    held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if learnt and not any(id(parameter) in held for parameter in learnt):
+        raise ValueError("the optimizer has none of the model's parameters; make it from this model's parameters()")
 
 
 def _rows(target: Any) -> int:

@@ -6,6 +6,7 @@ counters, so a graph that still needs the old values says so.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import treadle.ndarray as nd
@@ -46,10 +47,11 @@ class Optimizer(ABC):
         """Raise ValueError for options that make no sense."""
         for name in self.nonnegative:
             if name in options:
-                require(options[name] >= 0.0, name, options[name], "0 or more")
+                require(_is_real(options[name]) and options[name] >= 0.0, name, options[name], "0 or more")
         if "betas" in options:
             betas = options["betas"]
-            fits = len(betas) == 2 and all(0.0 <= beta < 1.0 for beta in betas)
+            fits = isinstance(betas, (tuple, list)) and len(betas) == 2
+            fits = fits and all(_is_real(beta) and 0.0 <= beta < 1.0 for beta in betas)
             require(fits, "betas", betas, "two numbers in [0, 1)")
 
     @abstractmethod
@@ -60,6 +62,8 @@ class Optimizer(ABC):
         """Add parameters with options of their own; what is not given comes from the defaults."""
         if not isinstance(param_group, Mapping):
             raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise ValueError(f"a parameter group needs 'params'; this one has {', '.join(map(repr, param_group))}")
         group = {**self.defaults, **param_group}
         group["params"] = _tensors(param_group["params"])
         known = {id(tensor) for other in self.param_groups for tensor in other["params"]}
@@ -85,10 +89,17 @@ class Optimizer(ABC):
                 state = states.get(parameter)
                 if state is None:
                     state = states[parameter] = {}
-                if parameter.dtype.itemsize < 4:
-                    self._update_half(parameter, gradient.data, state, group)
-                else:
-                    self.update(parameter, gradient.data, state, group)
+                try:
+                    if parameter.dtype.itemsize < 4:
+                        self._update_half(parameter, gradient.data, state, group)
+                    else:
+                        self.update(parameter, gradient.data, state, group)
+                except (nd.DeviceError, nd.DTypeError) as error:
+                    error.add_note(
+                        "if the parameters were moved or converted since the last step, their state follows by "
+                        "optimizer.load_state_dict(optimizer.state_dict())"
+                    )
+                    raise
         return loss
 
     def _update_half(
@@ -118,11 +129,18 @@ class Optimizer(ABC):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over the state and the options of ``state_dict``; ValueError, and no change, if it does not fit."""
+        if not {"state", "param_groups"} <= set(state_dict or ()):
+            raise ValueError("this is no state dict of an optimizer, which has 'state' and 'param_groups'")
         saved = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in saved]
         if sizes != given:
             raise ValueError(f"the optimizer's groups have {sizes} parameters, those of the state dict {given}")
+        for group in saved:
+            lacking = [name for name, value in self.defaults.items() if type(value) is not bool and name not in group]
+            if lacking:
+                what = f"that of a {type(self).__name__}: a group lacks {', '.join(lacking)}"
+                raise ValueError(f"the state dict is not {what}")
         tensors = self._parameters()
         numbers = [number for group in saved for number in group["params"]]
         by_number = dict(zip(numbers, tensors, strict=True))
@@ -134,6 +152,8 @@ class Optimizer(ABC):
             self.check(group)
         state = {}
         for number, values in state_dict["state"].items():
+            if number not in by_number:
+                raise ValueError(f"the state dict has a state for parameter {number!r}, which is in none of its groups")
             tensor = by_number[number]
             state[tensor] = {name: self._restored(name, value, tensor) for name, value in values.items()}
         self.state, self.param_groups = state, groups
@@ -183,6 +203,10 @@ def require(condition: bool, name: str, value: Any, expected: str) -> None:
         raise ValueError(f"{name} must be {expected}, not {value!r}")
 
 
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
 def _tensors(params: Any) -> list[Tensor]:
     if isinstance(params, (set, frozenset)):
         raise TypeError("the parameters of a group must be in an order, which a set has not; use a list")
@@ -195,4 +219,7 @@ def _tensors(params: Any) -> list[Tensor]:
             raise TypeError(f"an optimizer can only change tensors, not {type(tensor).__name__}")
         if not tensor.is_leaf:
             raise ValueError(f"the tensor of shape {tensor.shape} is no leaf, so it cannot be optimized")
+        if tensor.dtype.kind != "f":
+            way = "; optimize its real and imaginary parts" if tensor.dtype.kind == "c" else ""
+            raise nd.DTypeError(f"an optimizer changes floating-point tensors, not {tensor.dtype.name}{way}")
     return tensors

@@ -237,6 +237,7 @@ class GeluTanh(UnaryOp):
         scale = 2.0 * math.sqrt(2.0 / math.pi)
 
         def rule(g: Any, x: Any) -> Any:
+            x = xp.clip(x, -30.0, 30.0)  # where the slope is 0 or 1 already, and no square overflows in float16
             square = x * x
             below = xp.sigmoid(x * (scale + (scale * 0.044715) * square))
             return g * (below + below * (1.0 - below) * (x * (scale + (3.0 * scale * 0.044715) * square)))

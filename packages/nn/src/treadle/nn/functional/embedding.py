@@ -74,6 +74,8 @@ def _bound_rows(numbers: nd.NDArray, weight: nd.NDArray, max_norm: float, norm_t
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 ``(*tensor.shape, num_classes)`` with a 1 at each number; -1 takes the largest number plus 1.
 
+    A number below 0, or of no class, is an IndexingError.
+
     >>> one_hot(Tensor([1, 0])).tolist()
     [[0, 1], [1, 0]]
     """
@@ -81,4 +83,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if tensor.size == 0:
             raise nd.ShapeError("one_hot: num_classes cannot be found from an empty input; give it")
         num_classes = int(nd.max(tensor.data).item()) + 1
+    if tensor.size and not 0 <= nd.min(tensor.data).item() <= nd.max(tensor.data).item() < num_classes:
+        raise nd.IndexingError(f"one_hot: the input has numbers outside of the {num_classes} classes")
     return Tensor(nd.one_hot(tensor.data, num_classes, dtype=nd.int64))

@@ -265,13 +265,14 @@ def rms_norm(
 ) -> Tensor:
     """The last dimensions, of ``normalized_shape``, over their root mean square, times ``weight``.
 
-    ``eps`` is the dtype's by default. Zhang and Sennrich 2019, "Root mean square layer normalization".
+    ``eps`` is by default that of the dtype of computation, which is float32 for the half ones. Zhang and Sennrich 2019,
+    "Root mean square layer normalization".
 
     >>> [round(v, 3) for v in rms_norm(Tensor([3.0, 4.0]), (2,)).tolist()]
     [0.849, 1.131]
     """
     axes = _trailing(input, normalized_shape, "rms_norm")
-    small = float(nd.finfo(input.dtype).eps) if eps is None else eps
+    small = float(nd.finfo(nd.result_type(input.dtype, nd.float32)).eps) if eps is None else eps
     return _normalized(input, axes, weight, None, small, tuple(normalized_shape), center=False)
 
 

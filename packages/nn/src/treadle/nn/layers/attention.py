@@ -260,6 +260,11 @@ class MultiheadAttention(Module):
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
     """A mask as what is added to the scores: -inf where a boolean one is True."""
-    if mask.dtype.kind != "b":
+    if mask.dtype.kind not in "bf":
+        raise nd.DTypeError(
+            f"MultiheadAttention: a mask is of booleans, True where not to look, or of floats to add, not of "
+            f"{mask.dtype.name}"
+        )
+    if mask.dtype.kind == "f":
         return mask.astype(like.dtype)
     return Tensor(nd.where(mask.data, -nd.inf, nd.zeros((), dtype=like.dtype, device=like.device)))

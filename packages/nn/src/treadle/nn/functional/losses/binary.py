@@ -5,7 +5,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
-from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
 __all__ = [
     "BinaryCrossEntropy",
@@ -58,6 +58,8 @@ def _log(xp: Any, logarithm: Any) -> Any:
 class LogitCrossEntropy(Op):
     """max(x, 0) - x y + log(1 + exp(-|x|)), the binary cross-entropy of sigmoid(x), elementwise.
 
+    The first two are |x| times 1 - y or y, which has no difference of infinities.
+
     Its derivative sigmoid(x) - y is computed from t = sigmoid(-|x|), which keeps its digits where the other is near 1.
 
     >>> LogitCrossEntropy()(Tensor([0.0, 200.0]), Tensor([1.0, 0.0])).numpy().round(4).tolist()
@@ -68,7 +70,7 @@ class LogitCrossEntropy(Op):
         """The losses of logits and targets."""
         x, y = arrays
         size = xp.abs(x)
-        return (size + x) * 0.5 - x * y + xp.softplus(-size), arrays
+        return xp.where(x >= 0.0, 1.0 - y, y) * size + xp.softplus(-size), arrays
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         """The gradients by the logits and by the targets."""
@@ -93,8 +95,7 @@ def binary_cross_entropy(
     0.693147
     """
     check_reduction(reduction)
-    check_same_shape("binary_cross_entropy", input, target)
-    losses = BinaryCrossEntropy()(input, target)
+    losses = BinaryCrossEntropy()(*matched("binary_cross_entropy", input, target))
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
@@ -117,7 +118,7 @@ def binary_cross_entropy_with_logits(
     [0.0, 0.693147]
     """
     check_reduction(reduction)
-    check_same_shape("binary_cross_entropy_with_logits", input, target)
+    input, target = matched("binary_cross_entropy_with_logits", input, target)
     losses = _from_logits(input, target, pos_weight)
     return reduced(losses if weight is None else losses * weight, reduction)
 
@@ -151,7 +152,7 @@ def multilabel_soft_margin_loss(
     0.693147
     """
     check_reduction(reduction)
-    check_same_shape("multilabel_soft_margin_loss", input, target)
+    input, target = matched("multilabel_soft_margin_loss", input, target)
     if input.ndim == 0:
         raise nd.ShapeError("multilabel_soft_margin_loss: the input has no dimension of classes")
     losses = _from_logits(input, target)

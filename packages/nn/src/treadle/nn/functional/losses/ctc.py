@@ -30,8 +30,8 @@ class CTCLattice(Op):
 
     ``emissions`` are the log-probabilities (T, N, L) of the states at each step, L = 2 S + 1; ``skips`` (N, L) says
     which states can be reached from two below; ``lengths`` and ``label_lengths`` (N,) are those of inputs and labels.
-    Sequences that have no path give infinity and a NaN gradient. Graves et al. 2006, "Connectionist temporal
-    classification", sections 4.1 and 4.2.
+    Sequences that have no path give infinity, and a NaN gradient in the steps of their length. Graves et al. 2006,
+    "Connectionist temporal classification", sections 4.1 and 4.2.
 
     >>> import treadle.ndarray as nd
     >>> emissions = Tensor(nd.log(nd.asarray([[[0.5, 0.25, 0.5]]])))
@@ -59,7 +59,9 @@ class CTCLattice(Op):
         total = _column(xp, _total(xp, alphas, ends, lengths))
         grad = _column(xp, grad)
         shares = xp.exp(alphas + betas - total) * -grad
-        return xp.where(total > _IMPOSSIBLE, shares, xp.where(grad == 0.0, grad, nan)), None, None, None
+        shares = xp.where(total > _IMPOSSIBLE, shares, xp.where(grad == 0.0, grad, nan))
+        used = xp.reshape(_steps(xp, alphas), (-1, 1, 1)) < _column(xp, lengths)
+        return xp.where(used, shares, 0.0), None, None, None
 
     def infer(self, shapes: Any, dtypes: Any) -> Any:
         """Shape and dtype of the result."""
@@ -98,7 +100,7 @@ def _backward(xp: Any, emissions: Any, skips: Any, ends: Any, lengths: Any) -> A
 
 def _total(xp: Any, alphas: Any, ends: Any, lengths: Any) -> Any:
     """(N,): the log-probability of all paths that end at the last step in one of the two last states."""
-    steps = xp.reshape(xp.arange(alphas.shape[0], dtype=nd.int64, device=alphas.device), (-1, 1))
+    steps = xp.expand_dims(_steps(xp, alphas), axis=1)
     last = xp.expand_dims(steps == xp.expand_dims(lengths, axis=0) - 1, axis=2)
     return xp.logsumexp(xp.where(last & xp.expand_dims(ends, axis=0), alphas, _NEVER), axis=(0, 2))
 
@@ -108,6 +110,10 @@ def _ends(xp: Any, emissions: Any, label_lengths: Any) -> Any:
     places = xp.arange(emissions.shape[2], dtype=nd.int64, device=emissions.device)
     last = xp.expand_dims(label_lengths, axis=1) * 2
     return (places == last) | (places == last - 1)
+
+
+def _steps(xp: Any, alphas: Any) -> Any:
+    return xp.arange(alphas.shape[0], dtype=nd.int64, device=alphas.device)
 
 
 def _column(xp: Any, x: Any) -> Any:

@@ -4,7 +4,7 @@ import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
-__all__ = ["check_reduction", "check_same_shape", "reduced"]
+__all__ = ["check_reduction", "check_same_shape", "matched", "reduced"]
 
 _REDUCTIONS = ("mean", "sum", "none")
 
@@ -32,3 +32,15 @@ def check_same_shape(loss: str, input: Tensor, target: Tensor, name: str = "targ
     """ShapeError unless the shapes are equal: broadcasting a target is nearly always a mistake."""
     if input.shape != target.shape:
         raise nd.ShapeError(f"{loss}: input {input.shape} and {name} {target.shape} must have the same shape")
+
+
+def matched(loss: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both, in the dtype in which they meet; ShapeError unless the shapes are equal.
+
+    An op of two arrays gives each the gradient in that dtype, so the conversion is a step of its own in the graph.
+    """
+    check_same_shape(loss, input, target)
+    if input.dtype == target.dtype or target.dtype.kind != "f" or input.dtype.kind != "f":
+        return input, target
+    dtype = nd.result_type(input.dtype, target.dtype)
+    return autograd.astype(input, dtype), autograd.astype(target, dtype)

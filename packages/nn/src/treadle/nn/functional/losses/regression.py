@@ -6,7 +6,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
-from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
+from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
 __all__ = ["Huber", "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
 
@@ -48,7 +48,7 @@ def huber_loss(
     [0.5, 2.5]
     """
     check_reduction(reduction)
-    check_same_shape("huber_loss", input, target)
+    input, target = matched("huber_loss", input, target)
     if not delta > 0.0:
         raise ValueError(f"huber_loss: delta must be above 0, not {delta}")
     losses = Huber(delta)(input, target)
@@ -67,7 +67,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     [0.5, 2.5]
     """
     check_reduction(reduction)
-    check_same_shape("smooth_l1_loss", input, target)
+    input, target = matched("smooth_l1_loss", input, target)
     if not beta >= 0.0:
         raise ValueError(f"smooth_l1_loss: beta must be 0 or more, not {beta}")
     if beta == 0.0:
