@@ -65,9 +65,7 @@ class Reader:
 
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Train, and write a sample; returns the losses in bits a character."""
-    options = parse(
-        argv, str(__doc__), name="char-gpt", unit="steps", length=1500, fast=40, batch_size=16
-    )
+    options = parse(argv, str(__doc__), name="char-gpt", unit="steps", length=1500, fast=40, batch_size=16)
     corpus = Corpus.read()
     with run(options) as clock:
         model = GPT(corpus.size, LENGTH)

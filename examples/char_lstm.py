@@ -44,9 +44,7 @@ class Reader:
 
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Train, and write a sample; returns the losses in bits a character."""
-    options = parse(
-        argv, str(__doc__), name="char-lstm", unit="steps", length=1500, fast=60, batch_size=32
-    )
+    options = parse(argv, str(__doc__), name="char-lstm", unit="steps", length=1500, fast=60, batch_size=32)
     corpus = Corpus.read()
     with run(options) as clock:
         model = CharacterLSTM(corpus.size)

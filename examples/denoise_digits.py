@@ -1,4 +1,4 @@
-"""An autoencoder learns to take the noise off images of digits, and is compared with blurring and with a mean.
+"""An autoencoder learns to take the noise off images of digits, and is compared with a blur.
 
 It sees digits with strong noise and is told the clean ones. Vincent et al. 2008, "Extracting and composing robust
 features with denoising autoencoders".
@@ -48,7 +48,7 @@ class DenoisingTrainer(nn.Trainer):
 
 
 def blurred(images: Tensor) -> Tensor:
-    """The best of what a blur can do: the mix of each pixel and the mean around it, with weights found by hand."""
+    """What a blur can do: each pixel mixed with the mean around it, by shares found by hand."""
     around = functional.avg_pool2d(images, 3, 1, 1, count_include_pad=False)
     return autograd.clip(0.35 * images + 0.65 * around, 0.0, 1.0)
 

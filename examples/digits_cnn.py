@@ -1,6 +1,6 @@
 """Train a small convolutional network on the handwritten digits, and show the images that it gets wrong.
 
-    python examples/digits_cnn.py
+python examples/digits_cnn.py
 """
 
 from collections.abc import Sequence

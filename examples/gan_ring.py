@@ -2,9 +2,9 @@
 
 The spots are normal distributions on a circle. A generator that finds only some of them has failed in the way that is
 usual; how many it finds, and how many of its points lie in one, is the result. Goodfellow et al. 2014, "Generative
-adversarial nets", with the loss that does not saturate (section 3). The judge sees points under noise that fades, so that both have
-something to learn from each other from the beginning: Sønderby et al. 2016, "Amortised MAP inference for image
-super-resolution", section 3.2.3 (instance noise).
+adversarial nets", with the loss that does not saturate (section 3). The judge sees points
+under noise that fades, so that both have something to learn from each other from the beginning: Sønderby et al. 2016,
+"Amortised MAP inference for image super-resolution" (instance noise).
 
     python examples/gan_ring.py
 """

@@ -21,7 +21,12 @@ from treadle.nn.metrics import accuracy
 from treadle.optim import SGD, AdamW
 from treadle.optim.lr_scheduler import OneCycleLR
 
-SURFACES = ("brick", "grass", "gravel", "immunohistochemistry", "page", "hubble_deep_field")
+SURFACES = {
+    "brick": "brick", "grass": "grass", "gravel": "gravel", "tissue": "immunohistochemistry", "page": "page",
+    "galaxies": "hubble_deep_field",
+}  # fmt: skip
+"""What is seen, and what scikit-image calls the photograph."""
+
 SIZE = 32
 TRAIN_PATCHES, TEST_PATCHES = 400, 60
 
@@ -36,7 +41,7 @@ def photographs() -> list[nd.NDArray]:
     def grey(image: Any) -> nd.NDArray:
         return nd.asarray((color.rgb2gray(image) if image.ndim == 3 else image / 255.0).astype("float32"))
 
-    return [grey(getattr(data, name)()) for name in SURFACES]
+    return [grey(getattr(data, name)()) for name in SURFACES.values()]
 
 
 def patches(image: nd.NDArray, left: float, right: float, count: int) -> nd.NDArray:
@@ -102,13 +107,13 @@ def save_answers(model: nn.Module, test: TensorDataset, path: Path) -> Path:
     images, labels = test.tensors
     with no_grad():
         answers = nd.argmax(model(images).data, axis=1).tolist()
-    figure = new_figure(7.2, 8.0)
+    figure, names = new_figure(7.2, 8.0), list(SURFACES)
     for row, line in enumerate(figure.subplots(len(SURFACES), 6)):
         for column, axes in enumerate(line):
             at = row * TEST_PATCHES + column * (TEST_PATCHES // 6)
             axes.imshow(images.data[at, 0].numpy(), cmap="gray")
             right = answers[at] == labels.data[at].item()
-            axes.set_title(SURFACES[answers[at]][:12], fontsize=7, color="black" if right else "red")
+            axes.set_title(names[answers[at]], fontsize=8, color="black" if right else "red")
             axes.set_axis_off()
     return save_figure(figure, path)
 

@@ -54,5 +54,8 @@ def test_shortened_it_begins_to_hold(name: str, tmp_path: Path, capsys: pytest.C
 
 def test_an_example_repeats_with_its_seed(tmp_path: Path) -> None:
     run = importlib.import_module("denoise_digits").main
-    results = [run(["--epochs", "1", "--batch-size", "512", "--seed", seed, "--quiet", "--out", str(tmp_path)]) for seed in "334"]
+    results = [
+        run(["--epochs", "1", "--batch-size", "512", "--seed", seed, "--quiet", "--out", str(tmp_path)])
+        for seed in "334"
+    ]
     assert results[0] == results[1] != results[2]

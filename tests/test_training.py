@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import train_digits
 
+import train_digits
 import treadle.ndarray as nd
 from digits import train
 from treadle import nn

@@ -1,4 +1,4 @@
-"""Real models with the weights of others. They are collected only where their packages are: the session ``pretrained``."""
+"""Real models with the weights of others. Collected where their packages are: the session ``pretrained``."""
 
 from importlib.util import find_spec
 

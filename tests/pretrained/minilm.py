@@ -59,7 +59,9 @@ def renamed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         for kind in ("weight", "bias"):
             three = [weights[f"{there}.attention.self.{name}.{kind}"] for name in ("query", "key", "value")]
             found[f"{here}.self_attn.in_proj_{kind}"] = autograd.concat(three, axis=0)
-    return found | {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in parts.items() for kind in ("weight", "bias")}
+    return found | {
+        f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in parts.items() for kind in ("weight", "bias")
+    }
 
 
 class WordPiece:

@@ -113,9 +113,7 @@ def test_weights_go_back_to_pytorch(model: minilm.MiniLM, tmp_path: Path) -> Non
     from safetensors.torch import load_file
 
     nn.save_file(model.encoder.state_dict(), tmp_path / "encoder.safetensors")
-    layer = torch.nn.TransformerEncoderLayer(
-        384, 12, 1536, activation="gelu", layer_norm_eps=1e-12, batch_first=True
-    )
+    layer = torch.nn.TransformerEncoderLayer(384, 12, 1536, activation="gelu", layer_norm_eps=1e-12, batch_first=True)
     other = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
     other.load_state_dict(load_file(tmp_path / "encoder.safetensors"))
     x = nd.random.normal(shape=(2, 9, 384))

@@ -75,7 +75,9 @@ def buzz(seconds: float = 3.0) -> np.ndarray[Any, Any]:
     sound = np.zeros_like(time)
     for harmonic in range(1, 30):
         frequency = harmonic * 120.0
-        strength = sum(np.exp(-(((frequency - centre) / width) ** 2)) for centre, width in ((600, 150), (1200, 200), (2500, 250)))
+        strength = sum(
+            np.exp(-(((frequency - centre) / width) ** 2)) for centre, width in ((600, 150), (1200, 200), (2500, 250))
+        )
         sound += strength * np.sin(harmonic * phase)
     syllables = np.clip(np.sin(2 * np.pi * 3.0 * time), 0.0, None) * ((time > 1.0) & (time < 2.2))
     noise = np.random.default_rng(0).normal(size=time.shape)

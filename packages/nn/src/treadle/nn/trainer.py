@@ -39,7 +39,8 @@ class Trainer:
     update, with the gradient of the mean over all their rows. ``ema``, an average of the weights, is updated after each
     step, and validation is done with it. ``callbacks`` act after steps and epochs, ``checkpoints`` after those.
 
-    A loss that is NaN or infinite is a NonFiniteLossError before anything is changed by it.
+    A loss that is NaN or infinite is a NonFiniteLossError before anything is changed by it. An optimizer none of whose
+    parameters gets a gradient in the first step, because they are another model's, is a ValueError.
 
     >>> import treadle.nn as nn
     >>> from treadle.data import DataLoader, TensorDataset
@@ -236,6 +237,8 @@ class Trainer:
             )
 
     def _update(self, rows: int) -> None:
+        if self.step == 0:
+            _check_gradients(self.optimizer)
         if self.accumulate > 1:
             for group in self.optimizer.param_groups:
                 for parameter in group["params"]:
@@ -328,6 +331,15 @@ class Trainer:
     def _tell(self, event: str, *arguments: Any) -> None:
         for callback in self.all_callbacks():
             getattr(callback, event)(self, *arguments)
+
+
+def _check_gradients(optimizer: Any) -> None:
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if all(parameter.grad is None for parameter in parameters):
+        raise ValueError(
+            f"none of the {len(parameters)} parameters of the optimizer got a gradient: they are not the model's, or "
+            "they are frozen, or the loss does not depend on them; make the optimizer of this model.parameters()"
+        )
 
 
 def _rows(target: Any) -> int:
