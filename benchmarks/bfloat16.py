@@ -123,7 +123,7 @@ def accuracy(dtype: Any, *, wide: bool, epochs: int = 30, seed: int = 0) -> floa
     images, labels = Digits(train=False).tensors
     with no_grad():
         found = nd.argmax(model(images.astype(dtype)).data, axis=1)
-    return nd.mean((found == labels.data).astype(nd.float32)).item()
+    return float(nd.mean((found == labels.data).astype(nd.float32)).item())
 
 
 def main() -> None:

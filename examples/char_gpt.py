@@ -29,8 +29,10 @@ class GPT(nn.Module):
         self.length = length
         self.characters = nn.Embedding(letters, width)
         self.places = nn.Embedding(length, width)
-        block = {"activation": "gelu", "dropout": 0.0, "batch_first": True, "norm_first": True}
-        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(width, heads, 4 * width, **block) for _ in range(depth))
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+            for _ in range(depth)
+        )
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, letters, bias=False)
         self.head.weight = self.characters.weight

@@ -67,7 +67,7 @@ def linear(x: nd.NDArray, y: nd.NDArray, asked: nd.NDArray) -> nd.NDArray:
 
 def explained(y: nd.NDArray, said: nd.NDArray) -> float:
     """R squared: the share of the variance that is explained."""
-    return 1.0 - (nd.mean((y - said) ** 2) / nd.var(y)).item()
+    return 1.0 - float((nd.mean((y - said) ** 2) / nd.var(y)).item())
 
 
 def save_picture(y: nd.NDArray, said: nd.NDArray, path: Path) -> Path:

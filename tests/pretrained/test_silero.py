@@ -16,7 +16,7 @@ from treadle import nn
 from treadle.autograd import Tensor, no_grad
 
 torch = pytest.importorskip("torch")
-FOLDER = files("silero_vad") / "data" if pytest.importorskip("silero_vad") else None
+FOLDER = files("silero_vad.data")
 
 RATE, BLOCK, CONTEXT = 16000, 512, 64
 BINS = 129
@@ -67,7 +67,7 @@ def reference(weights: Mapping[str, Any], samples: Any, state: State) -> tuple[A
     return scores[:, :, 0].sigmoid(), (hidden, memory)
 
 
-def buzz(seconds: float = 3.0) -> np.ndarray[Any, Any]:
+def buzz(seconds: float = 3.0) -> Any:
     """Something like a voice: a pulse train of 120 Hz through three resonances, in syllables, between silences."""
     time = np.arange(int(seconds * RATE)) / RATE
     pitch = 120.0 + 15.0 * np.sin(2 * np.pi * 2.5 * time)
@@ -84,7 +84,7 @@ def buzz(seconds: float = 3.0) -> np.ndarray[Any, Any]:
     return (0.2 * sound * syllables + 0.001 * noise).astype("float32")
 
 
-def answers(audio: np.ndarray[Any, Any], listen: Callable[[Any], float]) -> np.ndarray[Any, Any]:
+def answers(audio: Any, listen: Callable[[Any], float]) -> Any:
     """What ``listen`` says of each block with its context."""
     padded = np.concatenate([np.zeros(CONTEXT, "float32"), audio[: len(audio) // BLOCK * BLOCK]])
     starts = range(0, len(padded) - CONTEXT, BLOCK)
@@ -99,7 +99,7 @@ def model() -> SileroVAD:
     return made.eval()
 
 
-def heard(model: SileroVAD, audio: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def heard(model: SileroVAD, audio: Any) -> Any:
     """What treadle says."""
     state: State = None
 
