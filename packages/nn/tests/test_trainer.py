@@ -156,3 +156,19 @@ def test_accuracy(device: Any) -> None:
     assert accuracy(logits, Tensor([0, 1, 1])).item() == pytest.approx(2 / 3)
     with pytest.raises(nd.ShapeError, match=r"logits \(3, 2\)"):
         accuracy(logits, Tensor([0, 1]))
+
+
+def test_an_optimizer_of_another_model_is_named() -> None:
+    loader, _, _ = problem()
+    run = nn.Trainer(
+        nn.Linear(2, 2), SGD(nn.Linear(2, 2).parameters(), 0.1), nn.CrossEntropyLoss(), show_progress=False
+    )
+    with pytest.raises(ValueError, match=r"none of the 2 parameters of the optimizer got a gradient.*model.parameters"):
+        run.fit(loader, 1)
+
+
+def test_a_model_in_place_of_its_parts_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"not a Linear: pass its parameters\(\)"):
+        SGD(nn.Linear(2, 2), 0.1)
+    with pytest.raises(TypeError, match=r"not a Linear; of a model: model.state_dict\(\)"):
+        nn.save_file(nn.Linear(2, 2), tmp_path / "x.safetensors")  # type: ignore[arg-type]

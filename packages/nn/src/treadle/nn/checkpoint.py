@@ -27,6 +27,10 @@ def save_file(
     ...     load_file(f"{folder}/x.safetensors")["x"].numpy().tolist()
     [1.0, 2.0]
     """
+    if not isinstance(tensors, Mapping):
+        raise TypeError(
+            f"save_file takes tensors by name, not a {type(tensors).__name__}; of a model: model.state_dict()"
+        )
     arrays = checked_arrays(tensors, array_of)
     with atomic_write(filename) as file:
         written(file, arrays, metadata)

@@ -33,10 +33,12 @@ class Module(Scoped, Branch):
     ...         self.head = nn.Linear(8, 2)
     ...     def forward(self, x):
     ...         for layer in self.hidden:
-    ...             x = layer(x).relu()
+    ...             x = nn.functional.relu(layer(x))
     ...         return self.head(x)
     >>> [name for name, _ in Net().named_parameters()][:3]
     ['hidden.0.weight', 'hidden.0.bias', 'hidden.1.weight']
+    >>> Net()(Tensor([[1.0, 2.0, 3.0, 4.0]])).shape
+    (1, 2)
     """
 
     training: bool = True

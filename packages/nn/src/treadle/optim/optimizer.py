@@ -37,6 +37,8 @@ class Optimizer(ABC):
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
             raise TypeError("an optimizer takes an iterable of tensors or dicts, not one tensor: write [tensor]")
+        if hasattr(params, "parameters"):
+            raise TypeError(f"an optimizer takes parameters, not a {type(params).__name__}: pass its parameters()")
         groups = list(params)
         if not groups:
             raise ValueError("the optimizer got no parameters")
