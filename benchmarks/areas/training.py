@@ -4,8 +4,8 @@ The models stand in ``benchmarks/models.py``. Memory is measured in a process of
 the process held before it (after a first step, with caches emptied), and the peak of the whole process.
 """
 
+import ctypes
 import functools
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +45,7 @@ def _peaks(name: str, model: str) -> tuple[float, float]:
     step = MODELS[model].step(made)
     step()
     made.empty_cache()
+    ctypes.CDLL(None).malloc_trim(0)  # what the C library caches, which is where PyTorch's memory goes
     before, whole = _status("VmRSS"), _status("VmHWM")
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
     step()
@@ -53,16 +54,18 @@ def _peaks(name: str, model: str) -> tuple[float, float]:
     return peak - before, max(whole, peak)
 
 
+@functools.cache
+def _measured(name: str, model: str) -> tuple[float, ...]:
+    """:func:`_peaks` in a process of its own, once: the figures hardly vary."""
+    command = [sys.executable, "-m", "benchmarks.areas.training", name, model]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return tuple(float(each) for each in answer.split())
+
+
 def _memory(name: str, model: str, which: int) -> Work:
     if name == "torch":
         import torch  # noqa: F401 - to tell that it is not installed
-
-    def take() -> float:
-        command = [sys.executable, "-m", "benchmarks.areas.training", name, model]
-        answer = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ).stdout
-        return float(answer.split()[which])
-
-    return Measurement(take)
+    return Measurement(lambda: _measured(name, model)[which])
 
 
 CASES = [

@@ -453,8 +453,9 @@ cdef bint _reads_entropy(td_entropy *entropy, Strided logits, Strided targets, i
     return True
 
 
-def entropy(str op, Strided logits not None, Strided targets not None, int64_t ignored, double smoothing):
-    """The cross-entropy of each row of (rows, classes), 0 where the target is the ignored one. Raises IndexingError."""
+def entropy(object op, Strided logits not None, Strided targets not None, int64_t ignored, double smoothing):
+    """The cross-entropy of each row of (rows, classes), 0 where the target is the ignored one. Raises IndexingError that
+    names ``op``."""
     cdef td_entropy work
     cdef Job job
     cdef Strided out

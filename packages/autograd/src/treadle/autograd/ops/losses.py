@@ -53,7 +53,7 @@ class CrossEntropy(Op):
     def _losses(self, xp: Any, logits: Any, targets: Any, weight: Any, axis: int) -> tuple[Any, Any]:
         """The loss of each row, and if there are weights that of its class; 0 where the target is ignored."""
         if xp is nd and weight is None:
-            losses = _layers.entropy(str(self), logits, targets, self.ignore_index, self.label_smoothing)
+            losses = _layers.entropy(self, logits, targets, self.ignore_index, self.label_smoothing)
             if losses is not None:
                 return losses, None
         counted = targets != self.ignore_index

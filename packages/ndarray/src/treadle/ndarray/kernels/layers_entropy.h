@@ -61,7 +61,7 @@ static void NAME(entropy_gradient)(const td_entropy *entropy, int64_t first, int
         const T *x = (const T *)entropy->logits + row * n;
         T *out = (T *)entropy->out + row * n;
         const int64_t target = entropy->targets[row];
-        if (target == entropy->ignored) {
+        if (target == entropy->ignored || target < 0 || target >= n) {
             memset(out, 0, (size_t)n * sizeof(T));
             continue;
         }
