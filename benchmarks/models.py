@@ -3,6 +3,7 @@
 A model is made from the modules of one library, ``Library``, so that both run the same code.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -107,7 +108,7 @@ def _mlp(*widths: int, batch: int) -> Callable[[Library], tuple[Any, Any, Any]]:
     def make(library: Library) -> tuple[Any, Any, Any]:
         nn = library.nn
         layers = [nn.Linear(widths[0], widths[1])]
-        for width, following in zip(widths[1:-1], widths[2:], strict=True):
+        for width, following in itertools.pairwise(widths[1:]):
             layers += [nn.ReLU(), nn.Linear(width, following)]
         return nn.Sequential(*layers), library.normal((batch, widths[0])), library.integers(widths[-1], (batch,))
 

@@ -29,8 +29,8 @@ MOST = {  # of PyTorch's time, with 1 and with 2 threads
 
 
 def _timed(name: str, model: str, threads: int) -> Work:
-    made = library(name, threads)
-    return Statement("run()", {"run": MODELS[model].inference(made) if model == INFERENCE else MODELS[model].step(made)})
+    made, chosen = library(name, threads), MODELS[model]
+    return Statement("run()", {"run": chosen.inference(made) if model == INFERENCE else chosen.step(made)})
 
 
 def _status(field: str) -> float:
@@ -71,7 +71,7 @@ def _memory(name: str, model: str, which: int) -> Work:
 CASES = [
     *(
         Case(
-            f"{model}, {'inference' if model == INFERENCE else 'step'}" + (f", {threads} threads" if threads > 1 else ""),
+            ", ".join([model, "inference" if model == INFERENCE else "step", *["2 threads"] * (threads - 1)]),
             {name: functools.partial(_timed, name, model, threads) for name in ("treadle", "torch")},
             (Goal("torch", 1 / most[threads - 1]),),
             threads,

@@ -4,7 +4,7 @@ They take dense arrays of float32 or float64 on the cpu. Blocks are cut by shape
 every number of threads.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from treadle.ndarray._strided cimport Strided, allocate
@@ -12,66 +12,6 @@ from treadle.ndarray._threads cimport parallel_for
 from treadle.ndarray._types cimport TD_f32, TD_f64, TD_i64, dtype_from_id, td_view
 
 from treadle.ndarray.errors import IndexingError
-
-cdef extern from "kernels/layers.h" nogil:
-    ctypedef struct td_pool:
-        int64_t length[3]
-        int64_t places[3]
-        int64_t kernel[3]
-        int64_t stride[3]
-        int64_t padding[3]
-        int64_t dilation[3]
-    enum:
-        TD_POOL_STAGE
-    ctypedef struct td_norm:
-        int64_t rows, channels, width
-        const char *x
-        const char *weight
-        const char *bias
-        const char *gradient
-        char *mean
-        char *scale
-        char *out
-        char *weight_gradient
-        char *bias_gradient
-        double eps
-    ctypedef struct td_lstm:
-        int64_t size
-        const char *product
-        const char *given
-        const char *before
-        char *gates
-        char *cell
-        char *shown
-        char *hidden
-        char *d_cell
-        const char *d_shown
-        char *d_gates
-    ctypedef struct td_entropy:
-        int64_t classes, ignored
-        const char *logits
-        const int64_t *targets
-        double smoothing
-        char *out
-        const char *scale
-        int64_t scale_step
-    ctypedef void (*td_gradient_loop)(int64_t n, const char *gradient, const char *saved, char *out) noexcept nogil
-    ctypedef struct td_layer_kernels:
-        td_gradient_loop gradient[5]
-        void (*max_pool)(const td_pool *pool, const char *x, int64_t room, char *values, int64_t *indices) noexcept nogil
-        int (*max_pool_gradient)(int64_t places, int64_t n, const char *gradient, const int64_t *indices,
-                                 char *out) noexcept nogil
-        void (*norm_rows)(const td_norm *norm, int64_t first, int64_t end) noexcept nogil
-        void (*norm_rows_gradient)(const td_norm *norm, int64_t first, int64_t end, int64_t block) noexcept nogil
-        void (*norm_channel)(const td_norm *norm, int64_t channel) noexcept nogil
-        void (*norm_channel_gradient)(const td_norm *norm, int64_t channel) noexcept nogil
-        void (*lstm)(const td_lstm *step, int64_t first, int64_t end) noexcept nogil
-        void (*lstm_gradient)(const td_lstm *step, int64_t first, int64_t end) noexcept nogil
-        int (*entropy)(const td_entropy *entropy, int64_t first, int64_t end) noexcept nogil
-        void (*entropy_gradient)(const td_entropy *entropy, int64_t first, int64_t end) noexcept nogil
-    ctypedef struct td_layers:
-        const td_layer_kernels types[15]
-    const td_layers *td_layers_select(int isa)
 
 cdef enum:
     BLOCK = 1 << 14  # elements
@@ -86,12 +26,21 @@ def select(int isa):
     _layers = td_layers_select(isa)
 
 
+cdef inline bint _fits(Strided x) noexcept:
+    return x.dense and x.size > 0 and (x.view.dtype == TD_f32 or x.view.dtype == TD_f64)
+
+
 cdef inline bint _serves(Strided x) noexcept:
-    return x.device.is_cpu and x.dense and x.size > 0 and (x.view.dtype == TD_f32 or x.view.dtype == TD_f64)
+    return x.device.is_cpu and _fits(x)
+
+
+cdef object _method(Strided x, str name):
+    """What another device's backend has; None where it has nothing, or on the cpu."""
+    return None if x.device.is_cpu else getattr(x.device.backend, name, None)
 
 
 cdef inline bint _is_like(Strided x, Strided like) noexcept:
-    return x is None or (x.device.is_cpu and x.dense and x.view.dtype == like.view.dtype)
+    return x is None or (x.device is like.device and x.dense and x.view.dtype == like.view.dtype)
 
 
 cdef inline char *_data(Strided x) noexcept:
@@ -99,21 +48,6 @@ cdef inline char *_data(Strided x) noexcept:
 
 
 # --- blocks of rows ---------------------------------------------------------------------------------------------------
-cdef struct Job:
-    const td_layer_kernels *kernels
-    td_gradient_loop loop
-    const td_norm *norm
-    const td_lstm *lstm
-    const td_entropy *entropy
-    const td_pool *pool
-    const char *x
-    const char *gradient
-    char *out
-    int64_t *indices
-    int64_t rows, rows_per_block, width, places, itemsize
-    int32_t failed
-
-
 cdef int64_t _blocks(Job *job, int64_t rows, int64_t width) noexcept nogil:
     """Cut rows into blocks of about BLOCK elements."""
     job.rows = rows
@@ -138,12 +72,18 @@ def activation_gradient(str op, Strided gradient not None, Strided saved not Non
     cdef Job job
     cdef Strided out
     cdef int axis
-    if not _serves(gradient) or not _is_like(saved, gradient) or gradient.view.ndim != saved.view.ndim:
+    method = _method(gradient, "activation_gradient")
+    if not _fits(gradient) or not _is_like(saved, gradient) or gradient.view.ndim != saved.view.ndim:
+        return None
+    if method is None and not gradient.device.is_cpu:
         return None
     for axis in range(gradient.view.ndim):
         if gradient.view.shape[axis] != saved.view.shape[axis]:
             return None
     out = allocate(gradient.dtype, gradient.device, &gradient.view)
+    if method is not None:
+        method(op, gradient, saved, out)
+        return out
     job.loop = _layers.types[gradient.view.dtype].gradient[<int>_GRADIENTS[op]]
     job.gradient, job.x, job.out = gradient.view.data, saved.view.data, out.view.data
     job.rows, job.itemsize = gradient.size, gradient.dtype.itemsize
@@ -180,7 +120,8 @@ def max_pool(Strided x not None, tuple places, geometry):
     cdef td_view shape = x.view
     cdef Strided values, indices
     cdef int axis
-    if not _serves(x) or x.view.ndim > 5:
+    method = _method(x, "max_pool")
+    if not _fits(x) or x.view.ndim > 5 or (method is None and not x.device.is_cpu):
         return None
     job.width = _read_axes(x.shape_tuple()[2:], 1, pool.length)
     job.places = _read_axes(places, 1, pool.places)
@@ -198,6 +139,9 @@ def max_pool(Strided x not None, tuple places, geometry):
         shape.shape[axis] = places[axis - 2]
     values = allocate(x.dtype, x.device, &shape)
     indices = allocate(dtype_from_id(TD_i64), x.device, &shape)
+    if method is not None:
+        method(x, geometry, values, indices)
+        return values, indices
     job.kernels, job.pool, job.itemsize = &_layers.types[x.view.dtype], &pool, x.dtype.itemsize
     job.rows = x.view.shape[0] * x.view.shape[1]
     job.x, job.out, job.indices = x.view.data, values.view.data, <int64_t *>indices.view.data
@@ -221,7 +165,10 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
     cdef Strided out
     cdef Job job
     cdef int axis
-    if not _serves(gradient) or not indices.device.is_cpu or not indices.dense or indices.view.dtype != TD_i64:
+    method = _method(gradient, "max_pool_gradient")
+    if not _fits(gradient) or (method is None and not gradient.device.is_cpu):
+        return None
+    if indices.device is not gradient.device or not indices.dense or indices.view.dtype != TD_i64:
         return None
     job.width = 1
     for axis in range(2, gradient.view.ndim):
@@ -229,6 +176,9 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
         job.width *= shape.shape[axis]
     job.places = gradient.size // (gradient.view.shape[0] * gradient.view.shape[1])
     out = allocate(gradient.dtype, gradient.device, &shape)
+    if method is not None:
+        method(gradient, indices, out)
+        return out
     job.kernels, job.itemsize, job.failed = &_layers.types[gradient.view.dtype], gradient.dtype.itemsize, 0
     job.gradient, job.indices, job.out = gradient.view.data, <int64_t *>indices.view.data, out.view.data
     with nogil:
@@ -409,8 +359,8 @@ def lstm_step(Strided product not None, Strided given not None, Strided before n
 
 def lstm_step_gradient(Strided gates not None, Strided before not None, Strided shown not None,
                        Strided d_shown not None, Strided d_cell not None, Strided d_gates not None):
-    """The gradients of a step's gates into ``d_gates``, (batch, 4 * size), and of the cell before into ``d_cell``, which
-    held that of the cell. False where there is no kernel."""
+    """The gradients of a step's gates into ``d_gates``, (batch, 4 * size), and of the cell before into ``d_cell``,
+    which held that of the cell. False where there is no kernel."""
     cdef td_lstm step
     cdef Job job
     cdef int64_t blocks
@@ -454,8 +404,8 @@ cdef bint _reads_entropy(td_entropy *entropy, Strided logits, Strided targets, i
 
 
 def entropy(object op, Strided logits not None, Strided targets not None, int64_t ignored, double smoothing):
-    """The cross-entropy of each row of (rows, classes), 0 where the target is the ignored one. Raises IndexingError that
-    names ``op``."""
+    """The cross-entropy of each row of (rows, classes), 0 where the target is the ignored one. Raises
+    IndexingError that names ``op``."""
     cdef td_entropy work
     cdef Job job
     cdef Strided out

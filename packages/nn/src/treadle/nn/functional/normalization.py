@@ -73,6 +73,7 @@ class Normalize(FusedOp):
         weight = arrays[1] if self.has_weight else None
         bias = arrays[-1] if len(arrays) > 1 + self.has_weight else None
         mean: Any = None
+        out: Any = None
         if layout == "rows":
             found = _layers.norm_rows(x, math.prod(x.shape[self.axes[0] :]), self.center, self.eps, weight, bias)
             if found is None:
@@ -84,7 +85,7 @@ class Normalize(FusedOp):
             mean, variance = self.statistics or self._statistics(x)
             scale = 1.0 / nd.sqrt(variance + self.eps)
             out = _layers.norm_channels(x, mean, scale, weight, bias)
-        if layout == "" or out is None:
+        if out is None:
             return None
         return out, (*arrays[: 1 + self.has_weight], mean, scale)
 
