@@ -254,7 +254,8 @@ def test_cases_run(area: str, peer: str) -> None:
             work = case.contenders[peer]()
         except ImportError:
             continue
-        assert isinstance(work, Statement)
+        if not isinstance(work, Statement):  # it starts processes of its own
+            continue
         timeit.Timer(work.text, globals=dict(work.names)).timeit(1)
 
 

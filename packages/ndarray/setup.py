@@ -23,6 +23,7 @@ C_SOURCES = {
     "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512", "tiles"],
     "_panels": ["isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace"],
     "_runtime": ["isa"],
+    "_layers": ["layers", "layers_baseline", "layers_avx2", "layers_avx512"],
     "_sorting": ["sort", "sort_baseline", "sort_avx2", "sort_avx512"],
 }  # fmt: skip
 # A function has the same bits in every loop: only td_fma fuses. Threaded jumps would copy the code behind a choice for
@@ -32,7 +33,7 @@ MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
     "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_selection", "_fused",
     "_updates", "_edge", "_operators", "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh", "_parts",
-    "_native",
+    "_native", "_layers",
 )  # fmt: skip
 
 
@@ -65,7 +66,7 @@ def extension(name: str) -> Extension:
             "-fno-math-errno",
             "-fno-trapping-math",
             "-pthread",
-            *(SCALAR_MATH if name == "_elementwise" else []),
+            *(SCALAR_MATH if name in ("_elementwise", "_layers") else []),
         ],
         extra_link_args=["-pthread"],
     )

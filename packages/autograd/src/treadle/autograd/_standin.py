@@ -135,6 +135,15 @@ class StandIn:
     def variance(self, x: NDArray, axes: tuple[int, ...], correction: float, out: NDArray) -> None:
         self._count("reductions", 3 * x.size, x, out)
 
+    def activation_gradient(self, op: str, gradient: NDArray, saved: NDArray, out: NDArray) -> None:
+        self._count("elementwise", 2 * out.size, gradient, saved, out)
+
+    def max_pool(self, x: NDArray, geometry: Any, values: NDArray, indices: NDArray) -> None:
+        self._count("reductions", values.size * math.prod(geometry.kernel), x, values, indices)
+
+    def max_pool_gradient(self, gradient: NDArray, indices: NDArray, out: NDArray) -> None:
+        self._count("moves", gradient.size, gradient, indices, out)
+
     def conv(self, x: NDArray, weight: NDArray, geometry: Any, groups: int, out: NDArray) -> None:
         self._count("products", 2 * out.size * math.prod(weight.shape[1:]), x, weight, out)
 

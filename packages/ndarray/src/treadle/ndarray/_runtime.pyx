@@ -1,6 +1,7 @@
 """Instruction set and threads, for config.py."""
 
 from treadle.ndarray._elementwise import select as select_elementwise
+from treadle.ndarray._layers import select as select_layers
 from treadle.ndarray._matmul import select as select_matmul
 from treadle.ndarray._sorting import select as select_sorting
 
@@ -30,3 +31,4 @@ def select(int isa):
     select_elementwise(isa)
     select_matmul(isa)
     select_sorting(isa)
+    select_layers(isa)

@@ -163,6 +163,19 @@ class FusedBackend(Protocol):
         self, gradient: "NDArray", x: "NDArray", geometry: "Geometry", groups: int, out: "NDArray"
     ) -> None: ...
 
+    def activation_gradient(self, op: str, gradient: "NDArray", saved: "NDArray", out: "NDArray") -> None:
+        """gradient times the derivative of gelu or gelu_tanh at ``saved``, or of sigmoid, tanh or relu where ``saved``
+        is its result; C-contiguous, of one shape and dtype, float32 or float64. A zero gradient stays zero."""
+        ...
+
+    def max_pool(self, x: "NDArray", geometry: "Geometry", values: "NDArray", indices: "NDArray") -> None:
+        """:func:`treadle.ndarray.max_pool` of a C-contiguous x of float32 or float64."""
+        ...
+
+    def max_pool_gradient(self, gradient: "NDArray", indices: "NDArray", out: "NDArray") -> None:
+        """``out``, of the input's shape, becomes 0 with the gradients added where the indices say; -1 is nowhere."""
+        ...
+
     def adam_step(
         self,
         parameter: "NDArray",

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.ndarray import _layers
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType, dtype_named
 from treadle.ndarray.creation import arange, asarray, ones, zeros
@@ -74,7 +75,9 @@ def max_pool(
     """
     lengths, lowest = _spatial("max_pool", x.shape), _lowest(x.dtype)
     geometry, _ = _geometry("max_pool", lengths, kernel, stride, padding, dilation, ceil_mode)
-    geometry.places(lengths, "max_pool")
+    found = _layers.max_pool(x, tuple(geometry.places(lengths, "max_pool")), geometry)
+    if found is not None:
+        return found
     parts = _taps_first(x, geometry, lowest)
     best, values = argmax(parts, axis=0), max_of(parts, axis=0)
     indices = take(_tap_offsets(lengths, geometry, x), best, axis=0) + _origins(lengths, geometry, x)
@@ -156,6 +159,9 @@ def max_pool_gradient(gradient: NDArray, indices: NDArray, input_shape: Sequence
         )
     if indices.size == 0:
         return zeros(shape, dtype=gradient.dtype, device=gradient.device)
+    found = _layers.max_pool_gradient(gradient, indices, shape)
+    if found is not None:
+        return found
     channels = shape[0] * shape[1]
     at = indices.reshape(channels, -1)
     parts = where(at < 0, asarray(0, dtype=gradient.dtype, device=gradient.device), gradient.reshape(channels, -1))

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, floating
-from treadle.ndarray import DType, DTypeError, IndexingError, ShapeError
+from treadle.ndarray import DType, DTypeError, IndexingError, ShapeError, _layers
 
 __all__ = ["CrossEntropy"]
 
@@ -39,31 +40,44 @@ class CrossEntropy(Op):
         axis = self._check(logits.shape, targets.shape, targets.dtype, None if weight is None else weight.shape)
         if targets.dtype is not xp.int64:
             targets = xp.astype(targets, xp.int64)
+        saved = logits, targets, weight
+        losses, share = self._losses(xp, logits, targets, weight, axis)
+        if self.reduction == "none":
+            return losses, (*saved, None)
+        total = xp.sum(losses)
+        if self.reduction == "sum":
+            return total, (*saved, None)
+        count = xp.astype(xp.sum(targets != self.ignore_index), logits.dtype) if share is None else xp.sum(share)
+        return total / count, (*saved, count)
+
+    def _losses(self, xp: Any, logits: Any, targets: Any, weight: Any, axis: int) -> tuple[Any, Any]:
+        """The loss of each row, and if there are weights that of its class; 0 where the target is ignored."""
+        if xp is nd and weight is None:
+            losses = _layers.entropy(self, logits, targets, self.ignore_index, self.label_smoothing)
+            if losses is not None:
+                return losses, None
         counted = targets != self.ignore_index
-        chosen = self._chosen(xp, xp.where(counted, targets, 0), logits, axis)
+        classes = xp.where(counted, targets, 0)
+        self._check_classes(xp, classes, logits.shape[axis])
+        chosen = self._chosen(xp, classes, logits, axis)
         log_p = xp.log_softmax(logits, axis=axis)
         losses = -xp.sum(xp.where(chosen, log_p, 0.0), axis=axis)
         share = None if weight is None else self._share(xp, chosen, weight, axis)
         if share is not None:
-            losses = losses * share
+            losses, share = losses * share, xp.where(counted, share, 0.0)
         if self.label_smoothing:
             losses = losses * (1.0 - self.label_smoothing) + self._smooth(xp, log_p, weight, axis)
-        losses = xp.where(counted, losses, 0.0)
-        if self.reduction == "none":
-            return losses, (logits, chosen, counted, weight, None)
-        total = xp.sum(losses)
-        if self.reduction == "sum":
-            return total, (logits, chosen, counted, weight, None)
-        count = xp.astype(xp.sum(counted), logits.dtype) if share is None else xp.sum(xp.where(counted, share, 0.0))
-        return total / count, (logits, chosen, counted, weight, count)
+        return xp.where(counted, losses, 0.0), share
 
-    def _chosen(self, xp: Any, classes: Any, logits: Any, axis: int) -> Any:
-        """True at each row's class. Raises IndexingError for classes that there are not."""
-        number = logits.shape[axis]
+    def _check_classes(self, xp: Any, classes: Any, number: int) -> None:
+        """Raises IndexingError for classes that there are not."""
         if not hasattr(xp, "records_arrays") and classes.size and bool(xp.any((classes < 0) | (classes >= number))):
             raise IndexingError(f"{self}: a target is outside of the {number} classes, and is not ignore_index")
-        numbers = xp.arange(number, dtype=classes.dtype, device=classes.device)
-        return xp.expand_dims(classes, axis) == xp.reshape(numbers, (-1,) + (1,) * (classes.ndim - axis))
+
+    def _chosen(self, xp: Any, classes: Any, logits: Any, axis: int) -> Any:
+        """True at each row's class."""
+        numbers = xp.arange(logits.shape[axis], dtype=classes.dtype, device=classes.device)
+        return xp.expand_dims(classes, axis) == xp.reshape(numbers, (-1,) + (1,) * (len(classes.shape) - axis))
 
     def _share(self, xp: Any, chosen: Any, weight: Any, axis: int) -> Any:
         """The weight of each row's class."""
@@ -79,10 +93,20 @@ class CrossEntropy(Op):
         return xp.reshape(weight, (-1,) + (1,) * (ndim - 1 - axis))
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        logits, chosen, counted, weight, count = node.saved
+        logits, targets, weight, count = node.saved
         if weight is not None and node.needs_grad(2):
             raise DTypeError(f"{self}: the weight has no gradient; pass weight.detach()")
+        scale = grad if count is None else grad / count
+        if xp is nd and weight is None:
+            found = _layers.entropy_gradient(logits, targets, self.ignore_index, self.label_smoothing, scale)
+            if found is not None:
+                return found, None
+        return self._composed_gradient(xp, scale, logits, targets, weight)
+
+    def _composed_gradient(self, xp: Any, scale: Any, logits: Any, targets: Any, weight: Any) -> tuple[Any, ...]:
         axis = 0 if len(logits.shape) == 1 else 1
+        counted = targets != self.ignore_index
+        chosen = self._chosen(xp, xp.where(counted, targets, 0), logits, axis)
         wanted = xp.astype(chosen, logits.dtype)
         mass = None
         by_class = 1.0 if weight is None else self._by_class(xp, weight, len(logits.shape), axis)
@@ -95,7 +119,6 @@ class CrossEntropy(Op):
             mass = xp.sum(wanted, axis=axis, keepdims=True)
         p = xp.softmax(logits, axis=axis)
         difference = (p if mass is None else p * mass) - wanted
-        scale = grad if count is None else grad / count
         if self.reduction == "none":
             scale = xp.expand_dims(scale, axis)
         gradient = xp.where(xp.expand_dims(counted, axis), difference * scale, 0.0)

@@ -6,8 +6,10 @@ The name of the class is the op table's in capitals; ``saves`` says what the der
 import math
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd._elementwise import UnaryOp
 from treadle.autograd.ops._common import guarded
+from treadle.ndarray._layers import activation_gradient
 
 __all__ = [
     "Abs",
@@ -33,6 +35,18 @@ __all__ = [
     "Square",
     "Tanh",
 ]
+
+
+class _OnePass(UnaryOp):
+    """Base of the activations whose gradient the cpu has a kernel for; ``compose`` is the rule in other functions."""
+
+    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        found = activation_gradient(self.name, grad, saved) if xp is nd else None
+        return self.compose(xp, grad, saved) if found is None else found
+
+    def compose(self, xp: Any, grad: Any, saved: Any) -> Any:
+        """What ``derive`` is."""
+        raise TypeError(f"{type(self).__name__} defines no compose")
 
 
 class Positive(UnaryOp):
@@ -143,21 +157,21 @@ class Cos(UnaryOp):
         return -(grad * xp.sin(saved))
 
 
-class Tanh(UnaryOp):
+class Tanh(_OnePass):
     """The hyperbolic tangent."""
 
     name, saves = "tanh", "y"
 
-    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+    def compose(self, xp: Any, grad: Any, saved: Any) -> Any:
         return grad * (1.0 - saved * saved)
 
 
-class Sigmoid(UnaryOp):
+class Sigmoid(_OnePass):
     """1 / (1 + exp(-x))."""
 
     name, saves = "sigmoid", "y"
 
-    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+    def compose(self, xp: Any, grad: Any, saved: Any) -> Any:
         return grad * (saved * (1.0 - saved))
 
 
@@ -170,12 +184,12 @@ class Erf(UnaryOp):
         return grad * (xp.exp(-(saved * saved)) * (2.0 / math.sqrt(math.pi)))
 
 
-class Relu(UnaryOp):
+class Relu(_OnePass):
     """max(x, 0); its gradient at 0 is 0."""
 
     name, saves = "relu", "y"
 
-    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+    def compose(self, xp: Any, grad: Any, saved: Any) -> Any:
         return xp.where(saved <= 0.0, 0.0, grad)
 
 
@@ -215,12 +229,12 @@ class Log10(UnaryOp):
         return guarded(xp, grad, lambda g, x: g / (x * math.log(10.0)), (saved, 1.0))
 
 
-class Gelu(UnaryOp):
+class Gelu(_OnePass):
     """x times the normal distribution's cumulative probability P of x; its derivative is P(x) + x * P'(x)."""
 
     name = "gelu"
 
-    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+    def compose(self, xp: Any, grad: Any, saved: Any) -> Any:
         def rule(g: Any, x: Any) -> Any:
             below = 0.5 + 0.5 * xp.erf(x * math.sqrt(0.5))
             return g * (below + x * (xp.exp(-0.5 * (x * x)) * (1.0 / math.sqrt(2.0 * math.pi))))
@@ -228,12 +242,12 @@ class Gelu(UnaryOp):
         return guarded(xp, grad, rule, (saved, 0.0))
 
 
-class GeluTanh(UnaryOp):
+class GeluTanh(_OnePass):
     """x * sigmoid(2 u) with u = sqrt(2/pi) * (x + 0.044715 x^3), the approximation of gelu."""
 
     name = "gelu_tanh"
 
-    def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+    def compose(self, xp: Any, grad: Any, saved: Any) -> Any:
         scale = 2.0 * math.sqrt(2.0 / math.pi)
 
         def rule(g: Any, x: Any) -> Any:

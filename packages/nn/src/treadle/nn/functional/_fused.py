@@ -10,7 +10,12 @@ import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor, TupleOp, enable_grad, positive
 from treadle.autograd import grad as gradients_of
 
-__all__ = ["FusedOp", "FusedTupleOp"]
+__all__ = ["FusedOp", "FusedTupleOp", "dense"]
+
+
+def dense(array: Any) -> Any:
+    """The array, or a copy of it in C order, as kernels want it."""
+    return array if array.is_contiguous else array.copy()
 
 
 def _through_composition(op: Any, node: Any, seeds: tuple[Any, ...]) -> tuple[Any, ...]:

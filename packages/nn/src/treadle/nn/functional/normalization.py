@@ -10,7 +10,8 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional._fused import FusedOp
+from treadle.ndarray import _layers
+from treadle.nn.functional._fused import FusedOp, dense
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"]
 
@@ -45,6 +46,9 @@ class Normalize(FusedOp):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x = arrays[0]
+        found = self._in_one_pass(arrays)
+        if found is not None:
+            return found
         mean, variance = self.statistics or self._statistics(x)
         scale = 1.0 / nd.sqrt(variance + self.eps)
         out = x - mean if self.center else x.copy()
@@ -55,12 +59,71 @@ class Normalize(FusedOp):
             out += arrays[-1].reshape(self.affine)
         return out, (*arrays[: 1 + self.has_weight], mean, scale)
 
+    def _lies(self, x: Any) -> str:
+        """The layout the kernels know: "rows" to be normalised, "channels", or none of them."""
+        parameters, trailing = self.affine, tuple(x.shape[self.axes[0] :])
+        if self.axes == tuple(range(x.ndim - len(self.axes), x.ndim)) and self.statistics is None:
+            return "rows" if parameters in ((), trailing) else ""
+        is_by_channel = self.axes == (0, *range(2, x.ndim)) and self.center
+        return "channels" if is_by_channel and parameters in ((), (x.shape[1], *(1,) * (x.ndim - 2))) else ""
+
+    def _in_one_pass(self, arrays: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
+        """The result and what is saved by a kernel; None where there is none."""
+        x, layout = dense(arrays[0]), self._lies(arrays[0])
+        weight = arrays[1] if self.has_weight else None
+        bias = arrays[-1] if len(arrays) > 1 + self.has_weight else None
+        mean: Any = None
+        out: Any = None
+        if layout == "rows":
+            found = _layers.norm_rows(x, math.prod(x.shape[self.axes[0] :]), self.center, self.eps, weight, bias)
+            if found is None:
+                return None
+            shape = (*x.shape[: self.axes[0]], *(1,) * len(self.axes))
+            out, mean, scale = found
+            mean, scale = None if mean is None else mean.reshape(shape), scale.reshape(shape)
+        elif layout == "channels":
+            mean, variance = self.statistics or self._statistics(x)
+            scale = 1.0 / nd.sqrt(variance + self.eps)
+            out = _layers.norm_channels(x, mean, scale, weight, bias)
+        if out is None:
+            return None
+        return out, (*arrays[: 1 + self.has_weight], mean, scale)
+
+    def _gradients_in_one_pass(self, grad: Any, node: Any) -> tuple[Any, ...] | None:
+        x, *weights, mean, scale = node.saved
+        inputs, layout = node.inputs, self._lies(x)
+        has_bias = len(inputs) > 1 + self.has_weight
+        wanted = (
+            inputs[0].requires_grad,
+            self.has_weight and inputs[1].requires_grad,
+            has_bias and inputs[-1].requires_grad,
+        )
+        x, grad, weight, found = dense(x), dense(grad), weights[0] if weights else None, None
+        if layout == "rows":
+            width = math.prod(x.shape[self.axes[0] :])
+            found = _layers.norm_rows_gradient(grad, x, width, mean, scale, weight, wanted)
+        elif layout == "channels":
+            found = _layers.norm_channels_gradient(grad, x, mean, scale, weight, wanted)
+        if found is None:
+            return None
+        gradients = [found[0]]
+        for has, gradient, operand in ((self.has_weight, found[1], inputs[1:2]), (has_bias, found[2], inputs[-1:])):
+            if has:
+                if gradient is not None:
+                    gradient = nd.sum(gradient, axis=0) if layout == "rows" else gradient
+                    gradient = gradient.reshape(operand[0].shape)
+                gradients.append(gradient)
+        return tuple(gradients)
+
     def _statistics(self, x: Any) -> tuple[Any, Any]:
         if self.center:
             return nd.mean(x, axis=self.axes, keepdims=True), nd.var(x, axis=self.axes, keepdims=True)
         return None, nd.mean(x * x, axis=self.axes, keepdims=True)
 
     def rule(self, grad: Any, node: Any) -> Any:
+        found = self._gradients_in_one_pass(grad, node)
+        if found is not None:
+            return found
         x, *weights, mean, scale = node.saved
         inputs = node.inputs
         gradients: list[Any] = [None] * len(inputs)

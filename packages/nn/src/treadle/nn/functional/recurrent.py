@@ -11,7 +11,8 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional._fused import FusedTupleOp
+from treadle.ndarray import _layers
+from treadle.nn.functional._fused import FusedTupleOp, dense
 
 __all__ = ["gru", "lstm", "rnn"]
 
@@ -65,63 +66,70 @@ class LSTMSequence(_Sequence):
         cells = nd.empty((steps, batch, size), dtype=gates.dtype, device=gates.device)
         squashed = nd.empty_like(cells)
         hiddens = nd.empty((steps, batch, hidden.shape[1]), dtype=gates.dtype, device=gates.device)
+        given, cell = dense(gates), dense(cell)
+        target = nd.empty_like(cell)
         for step in range(steps):
-            raw = nd.matmul(hidden, weight.mT)
-            raw += gates[step]
-            raw = raw.reshape(batch, 4, size)
-            i, f, g, o = (on[step, :, at] for at in range(4))
-            nd.sigmoid(raw[:, :2], out=on[step, :, :2])
-            nd.tanh(raw[:, 2], out=g)
-            nd.sigmoid(raw[:, 3], out=o)
-            cell = nd.multiply(f, cell, out=cells[step])
-            cell += i * g
-            shown = nd.tanh(cell, out=squashed[step])
+            product = nd.matmul(hidden, weight.mT)
+            shown = hiddens[step] if len(arrays) == 4 else target
+            results = on[step], cells[step], squashed[step], shown
+            if not _layers.lstm_step(product, given[step], cell, *results):
+                self._step(product, given[step], cell, *results)
+            hidden, cell = hiddens[step], cells[step]
             if len(arrays) == 5:
-                hiddens[step] = nd.matmul(o * shown, arrays[4].mT)
-            else:
-                nd.multiply(o, shown, out=hiddens[step])
-            hidden = hiddens[step]
+                hidden[...] = nd.matmul(shown, arrays[4].mT)
         return (hiddens, cells), (*arrays, on, squashed, hiddens, cells)
+
+    def _step(self, product: Any, given: Any, before: Any, gates: Any, cell: Any, squashed: Any, shown: Any) -> None:
+        """What the kernel does."""
+        product += given
+        raw = product.reshape(gates.shape)
+        nd.sigmoid(raw[:, :2], out=gates[:, :2])
+        nd.tanh(raw[:, 2], out=gates[:, 2])
+        nd.sigmoid(raw[:, 3], out=gates[:, 3])
+        nd.multiply(gates[:, 1], before, out=cell)
+        cell += gates[:, 0] * gates[:, 2]
+        nd.tanh(cell, out=squashed)
+        nd.multiply(gates[:, 3], squashed, out=shown)
 
     def array_rule(self, grads: tuple[Any, ...], node: Any) -> Any:
         gates, hidden, cell, weight, *projection, on, squashed, hiddens, cells = node.saved
-        d_gates = nd.empty_like(gates)
-        parted = d_gates.reshape(on.shape)
+        d_gates = nd.empty_like(on)
         d_hiddens = nd.empty_like(hiddens) if projection else None
         d_hidden: Any = None
-        d_cell: Any = None
+        d_cell, first = nd.zeros(cell.shape, dtype=cell.dtype, device=cell.device), dense(cell)
         for step in reversed(range(gates.shape[0])):
             d_hidden = _plus(d_hidden, grads[0], step)
-            d_cell = _plus(d_cell, grads[1], step)
+            if grads[1] is not None:
+                d_cell += grads[1][step]
             if d_hidden is None:
                 d_hidden = nd.zeros_like(hidden)
             if d_hiddens is not None:
                 d_hiddens[step] = d_hidden
-            d_shown = nd.matmul(d_hidden, projection[0]) if projection else d_hidden
-            gate, shown = on[step], squashed[step]
-            d_inner = d_shown * (gate[:, 3] * (1.0 - shown * shown))
-            if d_cell is not None:
-                d_inner += d_cell
-            factors = self._factors(gate, cells[step - 1] if step else cell, shown)
-            nd.multiply(factors[:, :3], d_inner[:, None], out=parted[step, :, :3])
-            nd.multiply(factors[:, 3], d_shown, out=parted[step, :, 3])
-            d_hidden = nd.matmul(d_gates[step], weight)
-            d_cell = d_inner * gate[:, 1]
+            d_shown = dense(nd.matmul(d_hidden, projection[0]) if projection else d_hidden)
+            operands = on[step], cells[step - 1] if step else first, squashed[step], d_shown
+            if not _layers.lstm_step_gradient(*operands, d_cell, d_gates[step]):
+                self._step_gradient(*operands, d_cell, d_gates[step])
+            d_hidden = nd.matmul(d_gates[step].reshape(cell.shape[0], -1), weight)
+        d_gates = d_gates.reshape(gates.shape)
         d_weight = nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))
         if d_hiddens is None:
             return d_gates, d_hidden, d_cell, d_weight
         d_projection = nd.matmul(_rows(d_hiddens).mT, _rows(on[:, :, 3] * squashed))
         return d_gates, d_hidden, d_cell, d_weight, d_projection
 
-    def _factors(self, gate: Any, before: Any, shown: Any) -> Any:
-        """What the gradient of the cell (i, f, g) or of the shown state (o) is multiplied by for each gate"""
+    def _step_gradient(self, gate: Any, before: Any, shown: Any, d_shown: Any, d_cell: Any, d_gates: Any) -> None:
+        """What the kernel does; the gradient of a gate is that of the cell (i, f, g) or of the shown state (o), times a
+        factor."""
+        d_cell += d_shown * (gate[:, 3] * (1.0 - shown * shown))
         factors = nd.subtract(1.0, gate)
         factors *= gate
         inner = gate[:, 2]
         factors[:, 2] = 1.0 - inner * inner
         for at, other in enumerate((inner, before, gate[:, 0], shown)):
             factors[:, at] *= other
-        return factors
+        nd.multiply(factors[:, :3], d_cell[:, None], out=d_gates[:, :3])
+        nd.multiply(factors[:, 3], d_shown, out=d_gates[:, 3])
+        d_cell *= gate[:, 1]
 
     def composition(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         gates, hidden, cell, weight = inputs[:4]
