@@ -158,14 +158,6 @@ def test_accuracy(device: Any) -> None:
         accuracy(logits, Tensor([0, 1]))
 
 
-def test_an_optimizer_of_frozen_parameters_is_named() -> None:
-    loader, model, _ = problem()
-    run = nn.Trainer(model, SGD(model.parameters(), 0.1), nn.CrossEntropyLoss(), show_progress=False)
-    model.requires_grad_(False)
-    with pytest.raises(ValueError, match=r"none of the \d+ parameters .* got a gradient.*model.parameters"):
-        run.fit(loader, 1)
-
-
 def test_a_model_in_place_of_its_parts_is_named(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"not a Linear: pass its parameters\(\)"):
         SGD(nn.Linear(2, 2), 0.1)

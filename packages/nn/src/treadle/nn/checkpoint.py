@@ -28,9 +28,8 @@ def save_file(
     [1.0, 2.0]
     """
     if not isinstance(tensors, Mapping):
-        raise TypeError(
-            f"save_file takes tensors by name, not a {type(tensors).__name__}; of a model: model.state_dict()"
-        )
+        kind = type(tensors).__name__
+        raise TypeError(f"save_file takes a mapping of names to tensors, not a {kind}; of a model: model.state_dict()")
     arrays = checked_arrays(tensors, array_of)
     with atomic_write(filename) as file:
         written(file, arrays, metadata)

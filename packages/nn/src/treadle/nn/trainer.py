@@ -41,8 +41,8 @@ class Trainer:
     step, and validation is done with it. ``callbacks`` act after steps and epochs, ``checkpoints`` after those.
 
     A loss that is NaN or infinite is a NonFiniteLossError before anything is changed by it; on a GPU, where no step
-    waits for its loss, a few hundred steps later. An optimizer without a parameter of the model, or none of whose
-    parameters gets a gradient in the first step, is a ValueError.
+    waits for its loss, a few hundred steps later. An optimizer without a parameter of the model is a
+    ValueError.
 
     >>> import treadle.nn as nn
     >>> from treadle.data import DataLoader, TensorDataset
@@ -244,8 +244,6 @@ class Trainer:
             )
 
     def _update(self, rows: int) -> None:
-        if self.step == 0:
-            _check_gradients(self.optimizer)
         if self.accumulate > 1:
             for group in self.optimizer.param_groups:
                 for parameter in group["params"]:
@@ -351,15 +349,6 @@ def _check_learns(model: Module, optimizer: Any) -> None:
     learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if learnt and not any(id(parameter) in held for parameter in learnt):
         raise ValueError("the optimizer has none of the model's parameters; make it from this model's parameters()")
-
-
-def _check_gradients(optimizer: Any) -> None:
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    if all(parameter.grad is None for parameter in parameters):
-        raise ValueError(
-            f"none of the {len(parameters)} parameters of the optimizer got a gradient: they are not the model's, or "
-            "they are frozen, or the loss does not depend on them; make the optimizer of this model.parameters()"
-        )
 
 
 def _rows(target: Any) -> int:
