@@ -69,9 +69,10 @@ _HELPERS = {
     "relu": "return x < 0 ? (T)0 : x;",
     "sigmoid": "const T e = expS(-fabsS(x)); return (x < 0 ? e : (T)1) / ((T)1 + e);",
     "softplus": "return (x > 0 ? x : x < 0 ? (T)0 : x + x) + log1pS(expS(-fabsS(x)));",
-    "gelu": "return isinf(x) ? (x > 0 ? x : (T)0) : (T)0.5 * x * erfcS(x * (T)-0.70710678118654752440);",
-    "gelu_tanh": "if (isinf(x)) return x > 0 ? x : (T)0;\n"
-    "    return x / ((T)1 + expS((T)-1.5957691216057308 * (x + (T)0.044715 * x * x * x)));",
+    "gelu": "if (isinf(x)) return x > 0 ? x : (T)0;\n"  # in double: the tails would multiply a rounding of the argument
+    "    return (T)(0.5 * (double)x * erfc((double)x * -0.70710678118654752440));",
+    "gelu_tanh": "if (isinf(x)) return x > 0 ? x : (T)0;\n    const double y = x;\n"
+    "    return (T)(y / (1.0 + exp(-1.5957691216057308 * (y + 0.044715 * y * y * y))));",
     "maximum": "return x > y || x != x ? x : y == y ? (x == y && !signbit(x) ? x : y) : y;",
     "minimum": "return x < y || x != x ? x : y == y ? (x == y && signbit(x) ? x : y) : y;",
     "logaddexp": "if (x == y) return x + (T)0.69314718055994530942;\n"
@@ -153,7 +154,7 @@ def helper_source(name: str, dtype: DType) -> str | None:
     if body is None:
         return None
     names = _names(dtype)
-    for function in ("exp", "fabs", "log1p", "erfc", "fmod", "copysign", "rint"):
+    for function in ("exp", "fabs", "log1p", "fmod", "copysign", "rint"):
         body = body.replace(f"{function}S(", f"{function}{names['s']}(")
     parameters = "T x, T y" if name in _BINARY_HELPERS else "T x"
     text = f"static inline T {name}_{dtype.name}({parameters})\n{{\n    {body}\n}}\n"

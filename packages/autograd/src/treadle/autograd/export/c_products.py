@@ -6,6 +6,7 @@ into vector instructions without being allowed to reorder a sum. A constant oper
 Long sums are cut into blocks that are summed on their own, which keeps the rounding error of float32 small.
 """
 
+import hashlib
 import math
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -74,7 +75,8 @@ def _laid_out(found: Access, product: Product, last: int) -> Access:
     size = found.dtype.itemsize
     strides = tuple(found.strides[axis] * size for axis in order)
     array = nd.as_strided(found.value.example, lengths, strides, offset=found.offset * size).copy()
-    name = f"{found.value.name}_laid_{'_'.join(str(axis) for axis in order)}"
+    digest = hashlib.sha256(array.numpy().tobytes()).hexdigest()[:8]  # one constant may be laid out in several ways
+    name = f"{found.value.name}_laid_{digest}"
     value = Value(found.value.number, Role.CONSTANT, array, name)
     fresh = dict(zip(order, dense_strides(lengths), strict=True))
     rest = (0,) * len(product.guards)
@@ -264,7 +266,10 @@ class Nest:
         return f"{target} += {left} * {right};"
 
     def factor(self, factor: Access | Literal, names: list[str]) -> str:
-        return element(factor, names) if isinstance(factor, Access) else self.writer.text(factor, names)
+        """The text of a factor, of the sum's type where C would not convert it without a warning."""
+        text = element(factor, names) if isinstance(factor, Access) else self.writer.text(factor, names)
+        same = self.integer or C_TYPES[factor.dtype.name] == self.kind
+        return text if same else f"({self.kind}){text}"
 
     def stored_text(self, names: list[str], total: str) -> str:
         """What is stored where a sum is complete."""

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from treadle.autograd.export.c_expressions import C_TYPES, cast, elementwise, literal
+from treadle.autograd.export.c_names import clean
 from treadle.autograd.export.expressions import Access, Apply, Expression, Literal, Sum, accesses
 from treadle.autograd.export.program import Role, Value
 
@@ -80,8 +81,8 @@ def name_of(value: Value) -> str:
     if base.role is Role.COMPUTED:
         return f"v{base.number}"
     if base.role in (Role.INPUT, Role.STATE):
-        return base.name
-    cleaned = "".join(each if each.isalnum() else "_" for each in base.name).strip("_")
+        return base.symbol
+    cleaned = clean(base.name).strip("_")
     return f"w{base.number}{'_' + cleaned if cleaned else ''}"
 
 
@@ -104,6 +105,8 @@ def index_text(offset: int, strides: Sequence[int], indices: Sequence[str]) -> s
 def element(found: Access, indices: Sequence[str]) -> str:
     """One element of memory; of a constant at a known place the number itself."""
     place = index_text(found.offset, found.strides, indices)
+    if found.value.role is Role.CONSTANT and not found.value.size:  # never read: some loop around is empty
+        return "0"
     if found.value.role is Role.CONSTANT and place.isdecimal():
         return literal(found.value.example.reshape(-1)[int(place)].item(), found.value.dtype)
     return f"{name_of(found.value)}[{place}]"

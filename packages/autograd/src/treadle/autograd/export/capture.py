@@ -38,6 +38,8 @@ def capture(
     if callable(getattr(function, "eval", None)) and getattr(function, "training", False) and train is None:
         raise ExportError("export: the module is in training mode; call eval() first, or export a training step")
     named = dict(parameters) if parameters is not None else _parameters(function, inputs)
+    first = {id(each): name for name, each in reversed(named.items())}
+    named = {name: each for name, each in named.items() if first[id(each)] == name}  # tied weights are one
     if train is None:
         program = trace(function, inputs, known=named)
     else:
@@ -54,7 +56,7 @@ def _tensors(examples: Examples) -> list[Tensor]:
     given = list(examples) if isinstance(examples, tuple | list) else [examples]
     if not given:
         raise ExportError("export: an example of at least one input is needed")
-    return [Tensor(each.data if isinstance(each, Tensor) else each) for each in given]
+    return [Tensor((each.data if isinstance(each, Tensor) else nd.asarray(each)).copy()) for each in given]
 
 
 class _Leaves(Watcher):

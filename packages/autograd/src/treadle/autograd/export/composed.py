@@ -20,13 +20,18 @@ def softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
 
 def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
     shifted = x - xp.max(x, axis=axis, keepdims=True)
-    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
+    return shifted - _log_of_sum(xp, xp.exp(shifted), axis)
+
+
+def _log_of_sum(xp: Any, e: Any, axis: Any) -> Any:
+    """log(sum), in double, since the sum may be next to 1 and its logarithm next to 0."""
+    return xp.astype(xp.log(xp.sum(xp.astype(e, nd.float64), axis=axis, keepdims=True)), e.dtype)
 
 
 def logsumexp(xp: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     top = xp.max(x, axis=axis, keepdims=True)
     safe = xp.where(xp.isfinite(top), top, 0.0)
-    total = xp.log(xp.sum(xp.exp(x - safe), axis=axis, keepdims=True)) + safe
+    total = _log_of_sum(xp, xp.exp(x - safe), axis) + safe
     return total if keepdims else xp.reshape(total, nd.sum(x.value.example, axis=axis).shape)
 
 
@@ -101,6 +106,11 @@ def triangle(keep: Any) -> Any:
         return xp.where(mask, x, nd.zeros((), dtype=x.dtype))
 
     return define
+
+
+def full_like(xp: Any, x: Any, value: Any, /, *, dtype: Any = None, **options: Any) -> Any:
+    filled = nd.ones(x.shape, dtype=dtype or x.dtype)
+    return xp.astype(xp.broadcast_to(value, x.shape), filled.dtype) if hasattr(value, "shape") else filled * value
 
 
 def contraction(subscripts: Any) -> Any:
@@ -223,7 +233,7 @@ DEFINITIONS: dict[str, Any] = {
     "linalg.matmul": lambda xp, x, y: xp.matmul(x, y),
     "linalg.matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
     "dot": lambda xp, x, y: xp.matmul(x, y) if x.ndim and y.ndim else x * y,
-    "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
+    "full_like": full_like, "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
     "max_pool_gradient": max_pool_gradient, "avg_pool": avg_pool, "avg_pool_gradient": avg_pool_gradient,
     "vecdot": lambda xp, x, y, axis=-1: xp.sum(x * y, axis=axis),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_kernels import Target
+from treadle.autograd.export.c_names import function_name
 from treadle.autograd.export.c_source import write_c
 from treadle.autograd.export.capture import capture
 from treadle.autograd.export.quantizing import quantized
@@ -61,7 +62,7 @@ def to_c(
     source = Path(path)
     if source.suffix != ".c":
         raise ExportError(f"to_c: {source}: the path of the C file must end in .c")
-    name = name or "".join(each if each.isalnum() else "_" for each in source.stem)
+    name = name or function_name(source.stem)
     program = capture(function, example_input, train=train, parameters=parameters, verify=verify)
     losses = None
     if quantize is not None:

@@ -165,6 +165,7 @@ class Recorder:
         self.prefix = prefix
         self._count = 0
         self._constants: dict[tuple[Any, ...], Value] = {}
+        self._held: list[NDArray] = []
         self.arrays: dict[int, Traced] = {}  # by id of arrays that are known, such as a tensor's that an index holds
         self._done: dict[str, Any] = {}  # results by what was called, so that nothing is computed twice
 
@@ -193,8 +194,9 @@ class Recorder:
 
     def constant(self, array: NDArray, name: str = "") -> Traced:
         """A constant; the same elements in the same order are one constant."""
-        key = (array.data_pointer, array.shape, array.strides, array.dtype.name)
+        key = (array.data_pointer, array.shape, array.strides, array.dtype.name, array.version)
         if key not in self._constants:
+            self._held.append(array)  # so that its address is not another's
             value = self.value(Role.CONSTANT, array, name)
             stretched = [step == 0 and length > 1 for step, length in zip(array.strides, array.shape, strict=True)]
             if any(stretched):  # a broadcast array is kept once, not once for each repetition
@@ -202,6 +204,8 @@ class Recorder:
                 steps = dense_strides(core.shape)
                 base = self.constant(core, name).value
                 value.views(base, 0, tuple(0 if each else step for each, step in zip(stretched, steps, strict=True)))
+            else:
+                value.example = array.copy()  # as it is now, whatever is written later, and in C order
             self._constants[key] = value
         return Traced(self, self._constants[key])
 

@@ -56,21 +56,21 @@ class TracedRun(Watcher):
         super().__init__()
         self.recorder = recorder
         self.records: list[Record] = []
-        self._known: dict[int, Traced] = {}
-        self._alive: list[Tensor] = []
+        self._known: dict[int, tuple[Traced, int]] = {}  # by id of a tensor; with the version of its elements
+        self._alive: list[Any] = []
         self._items: tuple[Any, ...] = (None, (), [])
         self._marked = False
 
     # --- what stands for a tensor -----------------------------------------------------------------------------------
     def introduce(self, tensor: Tensor, traced: Traced) -> None:
         """Let a traced array stand for a tensor."""
-        self._known[id(tensor)] = traced
+        self._known[id(tensor)] = traced, tensor.data.version
         self.recorder.arrays[id(tensor.data)] = traced
-        self._alive.append(tensor)
+        self._alive += [tensor, tensor.data]
 
     def leaf(self, role: Role, tensor: Tensor, name: str) -> Traced:
         """A tensor that is an input or a state."""
-        traced = Traced(self.recorder, self.recorder.value(role, tensor.data, name))
+        traced = Traced(self.recorder, self.recorder.value(role, tensor.data.copy(), name))  # in C order
         if role is Role.INPUT:
             tensor._break("it is computed from an input of the exported callable outside of the graph", (tensor,))
         self.introduce(tensor, traced)
@@ -78,10 +78,18 @@ class TracedRun(Watcher):
 
     def traced(self, tensor: Tensor) -> Traced:
         """What stands for a tensor; one that is not known is a constant. Raises ExportError for a disguised input."""
-        found = self._known.get(id(tensor))
+        found, version = self._known.get(id(tensor), (None, 0))
+        if found is not None and version != tensor.data.version:
+            raise ExportError(
+                self.recorder.here(f"an operand of shape {tensor.shape} was written in place; make a new tensor instead")
+            )
         if found is None:
             for reason, position, sources in tensor.breaks:
-                if any(source() is not None and id(source()) in self._known for source in sources):
+                known = [each for each in (source() for source in sources) if each is not None and id(each) in self._known]
+                if len(known) == 1 and _same_elements(known[0].data, tensor.data):  # detached
+                    self.introduce(tensor, self.traced(known[0]))
+                    return self.traced(tensor)
+                if known:
                     place = locate(position)
                     raise ExportError(self.recorder.here(f"an operand depends on an input, but {reason} ({place})"))
             found = self.recorder.constant(tensor.data, tensor.name or "")
@@ -152,6 +160,13 @@ class TracedRun(Watcher):
             before = found.get(id(operand))
             traced = part if isinstance(part, Traced) else self.recorder.constant(part)
             found[id(operand)] = traced if before is None else before + traced
+
+
+def _same_elements(one: NDArray, other: NDArray) -> bool:
+    """Whether two arrays are the same view of one buffer."""
+    return (one.data_pointer, one.shape, one.strides, one.dtype) == (
+        other.data_pointer, other.shape, other.strides, other.dtype
+    )  # fmt: skip
 
 
 def trace(
