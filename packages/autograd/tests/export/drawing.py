@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-__all__ = ["Case", "Draws", "collect"]
+__all__ = ["Case", "Draws", "collect", "collect_values", "nasty"]
 
 NASTY = (0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 1e-45, -1e-40, 3e38, -3e38, 0.5, -2.5, 88.0, 1e6)
 
@@ -128,6 +128,22 @@ def collect(sampler: Callable[[Draws], Case], count: int, *, constants: bool = T
     def run(data: Any) -> None:
         draws = Draws(data.draw)
         found.append(draws.finish(sampler(draws), constants))
+
+    run()
+    return found
+
+
+def collect_values(count: int, length: int) -> list[list[int]]:
+    """Lists of small integers."""
+    found: list[list[int]] = []
+
+    @settings(
+        max_examples=count, phases=[Phase.generate], database=None, deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(st.integers(0, 1000), min_size=length, max_size=length))
+    def run(numbers: list[int]) -> None:
+        found.append(numbers)
 
     run()
     return found

@@ -72,7 +72,7 @@ def _set_item(draws: Draws) -> Case:
     index = _index(draws, x.shape)
     selected = x[index]
     shape = draws.of(selected.shape, (1, *selected.shape), selected.shape[-1:], ())
-    values = draws.values(shape, draws.of(x.dtype.name, "float32" if x.dtype.kind == "f" else x.dtype.name))
+    values = draws.values(shape, x.dtype.name)
     if draws.integer(0, 2) == 0:
         return Case(lambda x: ag.set_item(x, index, 2), [x], exact=True, nasty=True)
     return Case(lambda x, v: ag.set_item(x, index, v), [x, values], exact=True, nasty=True)

@@ -13,7 +13,7 @@ import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.ndarray import DType
 
-__all__ = ["C_TYPES", "cast", "elementwise", "helper_source", "literal"]
+__all__ = ["C_TYPES", "cast", "elementwise", "helper_source", "literal", "repeats"]
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t",
@@ -141,6 +141,11 @@ def elementwise(name: str, dtype: DType, operands: list[str], helpers: dict[str,
     called = f"{name}_{dtype.name}"
     helpers[called] = source
     return f"{called}({', '.join(operands)})"
+
+
+def repeats(name: str, dtype: DType, at: int) -> bool:
+    """Whether the expression of a function names operand ``at`` more than once."""
+    return _table(dtype).get(name, "").count(f"{{{at}}}") > 1
 
 
 def helper_source(name: str, dtype: DType) -> str | None:

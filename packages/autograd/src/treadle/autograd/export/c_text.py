@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from treadle.autograd.export.c_expressions import C_TYPES, cast, elementwise, literal
+from treadle.autograd.export.c_expressions import C_TYPES, cast, elementwise, literal, repeats
 from treadle.autograd.export.c_names import clean
 from treadle.autograd.export.expressions import Access, Apply, Expression, Literal, Sum, accesses
 from treadle.autograd.export.program import Role, Value
@@ -60,19 +60,16 @@ class Writer:
             return cast(parts[0], expression.operand, expression.dtype, self.helpers)
         if expression.function == "where":
             return f"({parts[0]} ? {parts[1]} : {parts[2]})"
-        if expression.operand.kind == "f" and _repeats(expression, parts):
-            return self._once(expression, parts)
+        for at, operand in enumerate(expression.operands):
+            if isinstance(operand, Apply) and repeats(expression.function, expression.operand, at):
+                parts[at] = self._once(expression, parts[at])
         return elementwise(expression.function, expression.operand, parts, self.helpers)
 
-    def _once(self, expression: Apply, parts: list[str]) -> str:
+    def _once(self, expression: Apply, part: str) -> str:
         """An operand that the template names twice is computed once, in a variable of its own."""
-        name = f"t{sum(line.lstrip().startswith('const') for line in self.lines)}_{len(self.lines)}"
-        self.line(f"const {C_TYPES[expression.operand.name]} {name} = {parts[0]};")
-        return elementwise(expression.function, expression.operand, [name, *parts[1:]], self.helpers)
-
-
-def _repeats(expression: Apply, parts: list[str]) -> bool:
-    return expression.function == "square" and isinstance(expression.operands[0], Apply) and bool(parts)
+        name = f"t{len(self.lines)}"
+        self.line(f"const {C_TYPES[expression.operand.name]} {name} = {part};")
+        return name
 
 
 def name_of(value: Value) -> str:

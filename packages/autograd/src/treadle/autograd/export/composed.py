@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.ndarray import pooling
+from treadle.autograd.ops.contractions import explicit
+from treadle.ndarray import NDArray, pooling
 from treadle.ndarray.sorting import TopK
 
 __all__ = ["DEFINITIONS"]
@@ -122,6 +123,43 @@ def contraction(subscripts: Any) -> Any:
     return define
 
 
+def einsum(xp: Any, subscripts: str, /, *operands: Any) -> Any:
+    """Two operands at a time, from the left; letters that nothing behind needs are summed on the way."""
+    if len(operands) < 3:
+        return xp.record("einsum", (subscripts, *operands), {})
+    terms, out = explicit(subscripts, [each.ndim for each in operands])
+    found, term = operands[0], terms[0]
+    for at in range(1, len(operands)):
+        behind = {*out, *"".join(terms[at + 1 :])}
+        joined = "".join(each for each in dict.fromkeys(term + terms[at]) if each in behind)
+        joined = out if at == len(operands) - 1 else joined
+        found = xp.record("einsum", (f"{term},{terms[at]}->{joined}", found, operands[at]), {})
+        term = joined
+    return found
+
+
+def get_item(xp: Any, x: Any, index: Any, /) -> Any:
+    return xp.record("get_item", (x, _places_of_masks(xp, index)), {})
+
+
+def set_item(xp: Any, x: Any, index: Any, values: Any, /) -> Any:
+    index = _places_of_masks(xp, index)
+    mask = index[0] if len(index) == 1 and getattr(index[0], "dtype", None) == nd.bool else None
+    if mask is None or getattr(values, "ndim", 0):
+        return xp.record("set_item", (x, index, values), {})
+    mask = xp.reshape(xp.known(mask), (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    return xp.where(mask, xp.full_like(x, values), x)
+
+
+def _places_of_masks(xp: Any, index: Any) -> tuple[Any, ...]:
+    """An index as a tuple, in which the places that a constant mask selects stand in its stead."""
+    found: list[Any] = []
+    for each in index if isinstance(index, tuple) else (index,):
+        mask = isinstance(each, NDArray) and each.dtype == nd.bool and each.ndim > 0 and xp.known(each) is each
+        found += nd.nonzero(each) if mask else (each,)
+    return tuple(found)
+
+
 def _tensordot(x: Any, y: Any, axes: Any = 2) -> str:
     count = x.ndim
     pairs = (range(count - axes, count), range(axes)) if isinstance(axes, int) else axes
@@ -232,6 +270,7 @@ DEFINITIONS: dict[str, Any] = {
     "tril": triangle(nd.tril), "triu": triangle(nd.triu), "tensordot": contraction(_tensordot),
     "linalg.matmul": lambda xp, x, y: xp.matmul(x, y),
     "linalg.matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
+    "einsum": einsum, "get_item": get_item, "set_item": set_item,
     "dot": lambda xp, x, y: xp.matmul(x, y) if x.ndim and y.ndim else x * y,
     "full_like": full_like, "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
     "max_pool_gradient": max_pool_gradient, "avg_pool": avg_pool, "avg_pool_gradient": avg_pool_gradient,

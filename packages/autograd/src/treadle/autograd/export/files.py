@@ -1,5 +1,6 @@
 """``to_c``: the files of an exported program, written whole or not at all."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,6 +79,11 @@ def to_c(
 
 def write_whole(files: Mapping[Path, bytes]) -> None:
     """Write files under temporary names beside their own, then rename them all."""
+    for path in files:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "a folder is in the file's place", str(path))
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder to write the file to", str(path))
     waiting: list[tuple[str, Path]] = []
     try:
         for path, content in files.items():

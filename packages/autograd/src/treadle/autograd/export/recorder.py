@@ -95,10 +95,10 @@ class Traced:
         return self.recorder.permute_dims(self, axes or tuple(range(self.ndim))[::-1])
 
     def __getitem__(self, index: Any) -> Any:
-        return self.recorder.record("get_item", (self, index), {})
+        return self.recorder.get_item(self, index)
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        self.value = self.recorder.record("set_item", (self, index, values), {}).value
+        self.value = self.recorder.set_item(self, index, values).value
 
     def __bool__(self) -> bool:
         raise ExportError(self.recorder.here("its course depends on the elements of an array"))
@@ -209,17 +209,23 @@ class Recorder:
             self._constants[key] = value
         return Traced(self, self._constants[key])
 
+    def known(self, array: NDArray) -> Any:
+        """The traced array that an array of the callable's is, such as the index that a tensor holds; else itself."""
+        return self.arrays.get(id(array), array)
+
     def symbol(self, item: Any) -> Any:
         """What stands for an argument of a call: values for arrays, the rest as it is."""
         if isinstance(item, Traced):
             return item.value
         if isinstance(item, NDArray):
-            known = self.arrays.get(id(item))
-            return known.value if known is not None else self.constant(item).value
+            known = self.known(item)
+            return known.value if isinstance(known, Traced) else self.constant(known).value
         if isinstance(item, Tensor):
             return self.constant(item.data).value
         if type(item) in (tuple, list):
             return type(item)(self.symbol(each) for each in item)
+        if hasattr(item, "__array_interface__"):
+            return self.constant(nd.asarray(item, copy=True)).value
         return item
 
     # --- calls ----------------------------------------------------------------------------------------------------
