@@ -1,7 +1,7 @@
 """Train a small network on the handwritten digits that come with treadle.data.
 
 It prints the accuracy on the held-out fifth and leaves in the output folder the weights, the curves of the run, a
-picture of the computational graph, and the history as CSV.
+picture of the computational graph, the history as CSV, and the trained network as C for a microcontroller.
 
     python examples/train_digits.py --backend cpu --epochs 30
 """
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import treadle.ndarray as nd
 from treadle import nn
-from treadle.autograd import Graph
+from treadle.autograd import Graph, Tensor
+from treadle.autograd.export import ExportReport, to_c
 from treadle.data import DataLoader, Digits
 from treadle.nn.metrics import accuracy
 from treadle.nn.plotting import require_matplotlib
@@ -80,6 +81,16 @@ def save(run: Run, folder: Path) -> list[Path]:
     return [weights, curves, graph, history]
 
 
+def export(run: Run, folder: Path) -> ExportReport:
+    """Write the trained network as ``model.c`` and ``model.h``; returns what it costs."""
+    images, _ = next(iter(run.held_out))
+    one = Tensor(nd.asarray(images.data[:1], device="cpu"))
+    with nd.use_device("cpu"):
+        model = build_model().eval()
+        model.load_state_dict(run.model.state_dict())
+        return to_c(model, one, folder / "model.c")
+
+
 def main() -> None:
     """Read the options, train, save, and say where everything is."""
     parser = argparse.ArgumentParser(description="Train a small network on handwritten digits.")
@@ -109,6 +120,7 @@ def main() -> None:
     print("written:")
     for path in save(run, options.out):
         print(f"  {path}")
+    print(f"  {export(run, options.out)}")
 
 
 if __name__ == "__main__":

@@ -92,8 +92,8 @@ _INTEGER_HELPERS = {
     "    const T q = (T)(x / y), r = (T)(x % y);\n    return r != 0 && (r < 0) != (y < 0) ? (T)(q - 1) : q;",
     "remainder": "if (y == 0 || y == (T)-1) return 0;\n    const T r = (T)(x % y);\n"
     "    return r != 0 && (r < 0) != (y < 0) ? (T)(r + y) : r;",
-    "bitwise_left_shift": "return y < 0 || y >= (T)(8 * sizeof x) ? (T)0 : (T)((U)x << y);",
-    "bitwise_right_shift": "return y < 0 || y >= (T)(8 * sizeof x) ? (T)(x < 0 ? -1 : 0) : (T)(x >> y);",
+    "bitwise_left_shift": "return (T)(y < 0 || y >= (T)(8 * sizeof x) ? 0 : (U)x << y);",
+    "bitwise_right_shift": "return (T)(y < 0 || y >= (T)(8 * sizeof x) ? (x < 0 ? -1 : 0) : x >> y);",
 }  # fmt: skip
 _UNSIGNED_HELPERS = {
     "pow": "T base = x, power = 1;\n    for (T n = y; n > 0; n = (T)(n >> 1)) {\n"
@@ -101,8 +101,8 @@ _UNSIGNED_HELPERS = {
     "    return power;",
     "floor_divide": "return y == 0 ? (T)0 : (T)(x / y);",
     "remainder": "return y == 0 ? (T)0 : (T)(x % y);",
-    "bitwise_left_shift": "return y >= (T)(8 * sizeof x) ? (T)0 : (T)((W)x << y);",
-    "bitwise_right_shift": "return y >= (T)(8 * sizeof x) ? (T)0 : (T)(x >> y);",
+    "bitwise_left_shift": "return (T)(y >= (T)(8 * sizeof x) ? 0 : (W)x << y);",
+    "bitwise_right_shift": "return (T)(y >= (T)(8 * sizeof x) ? 0 : x >> y);",
 }  # fmt: skip
 _BINARY_HELPERS = frozenset([
     "maximum", "minimum", "logaddexp", "remainder", "floor_divide", "pow", "bitwise_left_shift", "bitwise_right_shift",
@@ -197,7 +197,8 @@ def _saturating(called: str, source: DType, target: DType) -> str:
     below = f"x < -{top}" if target.kind == "i" else "x < 0"
     return (
         f"static inline {goal} {called}({kind} x)\n{{\n"
-        f"    return x != x ? 0 : {below} ? {least} : x >= {top} ? {most} : ({goal})x;\n}}\n"
+        f"    if (x != x) return 0;\n    if ({below}) return {least};\n"
+        f"    if (x >= {top}) return {most};\n    return ({goal})x;\n}}\n"
     )
 
 

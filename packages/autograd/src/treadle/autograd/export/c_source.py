@@ -67,6 +67,9 @@ def write_c(program: Program, name: str = "model", target: Target | None = None)
     _number(program)
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]
+    for kernel in kernels:
+        if not any(each.size for each in kernel.writes):
+            kernel.lines = []
     check_unused(name, ["arena fault from", *(line for each in kernels for line in (*each.lines, *each.helpers.values()))])
     outside = {id(each) for each in program.outputs if each.role is Role.COMPUTED and _direct(each, program)}
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
@@ -228,7 +231,8 @@ class _File:
             restrict = "" if shared else "restrict "
             parameters.append(f"{C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
         body = "\n".join(kernel.lines)
-        unread = [name_of(each) for each in self._parameters(kernel) if f"{name_of(each)}[" not in body]
+        given = [*self._parameters(kernel), *kernel.writes]
+        unread = [name_of(each) for each in given if f"{name_of(each)}[" not in body]
         body = "\n".join([*(f"    (void){each};" for each in unread), body])
         return (
             f"{self._comment(kernel)}\nstatic void {self._step(at, kernel)}({', '.join(parameters)})\n{{\n{body}\n}}\n"

@@ -35,8 +35,8 @@ class Writer:
 
     @contextmanager
     def loops(self, names: Sequence[str], lengths: Sequence[int]) -> Any:
-        """Nested loops from 0 to the lengths; an axis of length 1 is none."""
-        opened = 0
+        """Nested loops from 0 to the lengths; an axis of length 1 is none, and one of length 0 leaves nothing."""
+        opened, start = 0, len(self.lines)
         for name, length in zip(names, lengths, strict=True):
             if name != "0":
                 self.line(f"for (int {name} = 0; {name} < {length}; ++{name}) {{")
@@ -46,6 +46,8 @@ class Writer:
         for _ in range(opened):
             self._depth -= 1
             self.line("}")
+        if any(length == 0 for name, length in zip(names, lengths, strict=True) if name != "0"):
+            del self.lines[start:]
 
     def text(self, expression: Expression, indices: Sequence[str], total: str = "") -> str:
         """The C expression of a tree where the axes are at ``indices``; ``total`` stands for :class:`Sum`."""
@@ -59,7 +61,8 @@ class Writer:
         if expression.function == "astype":
             return cast(parts[0], expression.operand, expression.dtype, self.helpers)
         if expression.function == "where":
-            return f"({parts[0]} ? {parts[1]} : {parts[2]})"
+            narrow = expression.dtype.kind != "f" and expression.dtype.itemsize < 4  # C widens both to int
+            return f"{f'({C_TYPES[expression.dtype.name]})' * narrow}({parts[0]} ? {parts[1]} : {parts[2]})"
         for at, operand in enumerate(expression.operands):
             if isinstance(operand, Apply) and repeats(expression.function, expression.operand, at):
                 parts[at] = self._once(expression, parts[at])
