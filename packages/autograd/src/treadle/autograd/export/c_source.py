@@ -271,6 +271,8 @@ class _File:
 
     def _copied(self, value: Value, name: str) -> list[str]:
         """Lines that copy an output that no kernel writes where it belongs."""
+        if not value.size:
+            return []
         source, target = Access(value.base, value.offset, value.strides), Access(value, 0, dense_strides(value.shape))
         lengths, _ = merge(value.shape, [source, target])
         writer, names = Writer(), [f"i{at}" for at in range(len(lengths))]
