@@ -38,12 +38,14 @@ DISTRIBUTIONS = {
     "cuda_backend": "treadle_cuda",
 }
 
-TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0")
+TESTING = ("pytest>=8.4", "pytest-timeout>=2.3", "hypothesis>=6.130", "mpmath>=1.3", "numpy>=2.0", "safetensors>=0.8")
 INTEROP = ("einops>=0.8", "array-api-compat>=1.10", "scipy>=1.16", "scikit-learn>=1.7")
 """Packages that take arrays of any library."""
 BUILDING = ("setuptools>=77", "Cython>=3.1")
 TORCH = "torch==2.13.0"
 PYTEST = ("pytest", "--timeout=900")
+PARITY = "packages/nn/tests/parity"
+"""Tests that need PyTorch, and have a session of their own."""
 
 EMULATION_ONLY = {"TREADLE_CUDA_EMULATION_ONLY": "1"}
 SANITIZED = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
@@ -178,8 +180,15 @@ def autograd(session: nox.Session) -> None:
 @nox.session
 def nn(session: nox.Session) -> None:
     """Build and test treadle-nn over treadle-autograd and treadle-ndarray."""
-    install(session, "nn[plot]", also=testing())
+    install(session, "nn[plot,images]", also=testing())
     session.run(*PYTEST, "packages/nn/tests", *session.posargs)
+
+
+@nox.session
+def parity(session: nox.Session) -> None:
+    """Compare treadle-nn with PyTorch: layers, losses, initialisers, optimizers, schedules."""
+    install(session, "nn", also=(*TESTING, TORCH))
+    session.run(*PYTEST, PARITY, *session.posargs)
 
 
 @nox.session
@@ -200,12 +209,12 @@ def properties(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests of the repository; the kernels' again with the baseline instruction set, the graph's in lazy mode."""
-    install(session, "nn[plot]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
-    session.run(*PYTEST, "packages", "tests", *session.posargs)
+    install(session, "nn[plot,images]", "cuda_backend", also=(*testing(), *INTEROP, *BUILDING))
+    session.run(*PYTEST, "packages", "tests", f"--ignore={PARITY}", *session.posargs)
     for suite in (("packages/ndarray/tests",), ("tests/conformance", "-k", "cpu")):
         # 5: what posargs select is not in this suite
         session.run(*PYTEST, *suite, *session.posargs, env={"TREADLE_ISA": "baseline"}, success_codes=[0, 5])
-    lazy = ("packages/autograd/tests", "packages/nn/tests")
+    lazy = ("packages/autograd/tests", "packages/nn/tests", f"--ignore={PARITY}")
     session.run(*PYTEST, *lazy, *session.posargs, env={"TREADLE_LAZY": "1"}, success_codes=[0, 5])
 
 
@@ -232,7 +241,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over each package, the tools, tests, benchmarks, example; the stubs against the modules."""
-    session.install("mypy>=1.18", "nox", "types-tqdm", "safetensors", "matplotlib", *TESTING)
+    session.install("mypy>=1.18", "nox", "types-tqdm", "matplotlib", "pillow", *TESTING)
     for package in LAYERS:
         session.run("mypy", "--strict", f"packages/{package}/src")
     session.run("mypy", "--strict", "noxfile.py", "packages/ndarray/tools", "tests", "benchmarks", "examples")

@@ -9,7 +9,10 @@ import sysconfig
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-COMPILED = ("_frames.pyx", "_node.py", "_methods.py", "_tensor.py", "_elementwise.py", "_engine.py")
+COMPILED = (
+    "_frames.pyx", "_arrays.pyx", "_tables.pyx", "_pool.pyx", "_node.py", "_methods.py", "_tensor.py",
+    "_elementwise.py", "_engine.py",
+)  # fmt: skip
 
 
 def require_compiler() -> None:
@@ -27,6 +30,7 @@ def extensions() -> list[Extension]:
         Extension(
             f"treadle.autograd.{source.partition('.')[0]}",
             [f"src/treadle/autograd/{source}"],
+            depends=["src/treadle/autograd/recycling.h"],
             extra_compile_args=["-O3"],
         )
         for source in COMPILED

@@ -31,7 +31,8 @@ SCALAR_MATH = ["-ffp-contract=off", "-fno-thread-jumps"]
 MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
     "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_selection", "_fused",
-    "_updates", "_operators", "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh", "_parts",
+    "_updates", "_edge", "_operators", "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh", "_parts",
+    "_native",
 )  # fmt: skip
 
 
@@ -81,6 +82,7 @@ setup(
             "initializedcheck": DEBUG,
             "cdivision": not DEBUG,
             "embedsignature": True,
+            "allow_none_for_extension_args": False,  # None where an array is expected would be read as one
         },
     ),
     cmdclass={"build_ext": BuildExtensions},

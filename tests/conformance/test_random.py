@@ -75,6 +75,71 @@ def test_normals_agree_to_the_last_places(device: str, dtype: str) -> None:
     assert np.all(np.abs(drawn - expected) <= tolerance)
 
 
+NARROW_AND_COMPLEX = [
+    (device, dtype)
+    for device in DEVICES
+    for dtype in ("float16", "bfloat16", "complex64", "complex128")
+    if not device.startswith("cuda")  # where there are neither halves nor complex numbers yet
+]
+
+
+@pytest.mark.parametrize(("device", "dtype"), NARROW_AND_COMPLEX)
+@pytest.mark.parametrize("size", [0, 1, 3, 1001])
+def test_halves_and_complex_numbers_have_the_same_bits(device: str, dtype: str, size: int) -> None:
+    here, there = nd.random.Generator(77), nd.random.Generator(77)
+    for _ in range(2):
+        drawn = here.uniform(-2.0, 3.0, (size,), dtype=dtype, device=device)
+        expected = there.uniform(-2.0, 3.0, (size,), dtype=dtype, device="cpu")
+        assert drawn.dtype == dtype and drawn.device == device
+        assert drawn.to_device("cpu").tolist() == expected.tolist()
+    assert here.state() == there.state()
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [("float16", 11), ("bfloat16", 8)])
+def test_uniform_halves_are_the_upper_bits(dtype: str, digits: int) -> None:
+    words = KNOWN_ANSWERS[0][2]
+    drawn = nd.random.Generator(0).uniform(shape=(4,), dtype=dtype)
+    assert drawn.tolist() == [(word >> 32 - digits) / 2**digits for word in words]
+    many = nd.random.Generator(1).uniform(shape=(100_000,), dtype=dtype)
+    assert many.min().item() >= 0.0 and many.max().item() == 1.0 - 2.0**-digits
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_normal_halves_are_the_float64_numbers_rounded_once(dtype: str) -> None:
+    wide = nd.random.Generator(4).normal(1.0, 3.0, (1001,), dtype="float64")
+    narrow = nd.random.Generator(4).normal(1.0, 3.0, (1001,), dtype=dtype)
+    assert narrow.tolist() == wide.astype(dtype).tolist()
+    for name in ("exponential", "laplace", "gumbel", "truncated_normal"):
+        drawn = getattr(nd.random.Generator(4), name)(shape=(100,), dtype=dtype)
+        expected = getattr(nd.random.Generator(4), name)(shape=(100,), dtype="float64").astype(dtype)
+        assert drawn.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_normals_are_circular(dtype: str) -> None:
+    """Half of the variance in each part, and none between them (C. van den Bos, "The multivariate complex normal
+    distribution", 1995)."""
+    size = 20_000
+    drawn = nd.random.Generator(9).normal(1.0 - 2.0j, 3.0, (size,), dtype=dtype).numpy().astype("c16")
+    centred, errors = drawn - (1.0 - 2.0j), 5 / np.sqrt(size)
+    assert abs(centred.mean()) < 3.0 * errors
+    for part in (centred.real, centred.imag):
+        assert abs(part.var() - 4.5) < 4.5 * np.sqrt(2) * errors
+    assert abs((centred.real * centred.imag).mean()) < 4.5 * errors
+    uniform = nd.random.Generator(9).uniform(-1.0, 1.0, (size,), dtype=dtype).numpy()
+    assert abs(np.abs(uniform).max() - np.sqrt(2)) < 0.05 and abs(uniform.mean()) < errors
+
+
+def test_what_is_not_drawn() -> None:
+    generator = nd.random.Generator(0)
+    with pytest.raises(nd.DTypeError, match=r"^gamma: "):
+        generator.gamma(1.0, dtype="complex64")
+    with pytest.raises(nd.DTypeError, match=r"^uniform: "):
+        generator.uniform(dtype="int32")
+    with pytest.raises(nd.DTypeError, match=r"^normal: "):
+        generator.normal(1j)
+
+
 @each_device
 def test_moments(device: str) -> None:
     """Means and variances lie within five standard errors of the distributions'."""

@@ -80,7 +80,7 @@ def test_plain_results(text: str) -> None:
     ],
 )
 def test_arrays_of_numpy_beside_arrays(text: str) -> None:
-    with pytest.raises(nd.DTypeError, match="ndarray is no array; convert it with asarray"):
+    with pytest.raises(nd.DTypeError, match=r"numpy\.ndarray is no array of treadle's; convert it with"):
         eval(text, {"a": nd.asarray(VALUES), "n": VALUES})
 
 
@@ -103,7 +103,7 @@ def test_writing_functions() -> None:
     for write in writes:
         before = a.version
         result = write()
-        assert a.version == before + 1
+        assert a.version > before
     assert result is a and a.tolist() == [[4.0] * 3] * 2
     before = a.version
     np.sum(a), np.sort(a), np.concatenate([a, a])

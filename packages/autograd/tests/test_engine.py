@@ -382,3 +382,47 @@ def test_two_threads_on_one_leaf_lose_nothing() -> None:  # pytorch/pytorch#2052
     for each in threads:
         each.join()
     assert x.grad is not None and set(x.grad.tolist()) == {400.0}
+
+
+def test_gradients_replace_what_was_there_on_demand(device: str) -> None:
+    x, y, unused = _leaf(2.0, 3.0), _leaf(1.0, 1.0), _leaf(0.0, 0.0)
+    (x * x + y + unused).sum().backward()
+    before = x.grad
+    (x * 10 * y + x * y).sum().backward(accumulate=False)
+    assert _grad(x) == [11.0, 11.0] and _grad(y) == [22.0, 33.0]  # the sum over all uses in the one run
+    assert _grad(unused) == [1.0, 1.0]  # not reached, so not touched
+    assert before is not None and before.tolist() == [4.0, 6.0]
+    inner = x * 3
+    inner.retain_grad()
+    (inner * inner).sum().backward(retain_graph=True)
+    ag.backward([inner.sum(), inner.sum()], accumulate=False)
+    assert _grad(inner) == [2.0, 2.0] and _grad(x) == [6.0, 6.0]
+    (x**3).sum().backward(create_graph=True, accumulate=False)
+    assert x.grad is not None and _grad(x) == [12.0, 27.0] and x.grad.requires_grad
+
+
+def _knotted() -> ag.Tensor:
+    """A result whose leaf has a hook that refers to the result."""
+    x = _leaf(1.0, 2.0)
+    y = (x * x + x) * 2.0
+    x.register_hook(lambda grad: grad + y.detach())
+    return y
+
+
+def test_cycles_through_hooks_are_collected() -> None:
+    """Operands are visited through their nodes: no cycle is kept, and nothing that is in use is cleared."""
+    gc.collect()
+    before = ag.live_tensor_count()
+    y = _knotted()
+    del y
+    gc.collect()
+    assert ag.live_tensor_count() == before
+    holds: list[Any] = [lambda y: y, lambda y: y.inputs[0], lambda y: y.inputs, lambda y: y.inputs[0].inputs]
+    for hold in holds:
+        held = hold(_knotted())
+        gc.collect()
+        inner = held[0] if isinstance(held, tuple) else held
+        inner.sum().backward()  # the hook of the leaf reads the knotted result
+        del held, inner
+        gc.collect()
+        assert ag.live_tensor_count() == before

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import treadle.autograd as ag
@@ -98,6 +99,40 @@ def test_an_op_hook_of_the_wrong_arity_or_shape_is_refused() -> None:
     z.register_op_hook(lambda node, gradients, grad: (ag.ones(7),))
     with pytest.raises(ag.OpContractError, match=r"\(7,\)"):
         z.backward()
+
+
+def test_op_hooks_see_the_gradients_of_several_results_as_tuples() -> None:
+    x = ag.Tensor([[2.0, 1.0], [0.5, 3.0]], dtype="float64", requires_grad=True)
+    seen: list[Any] = []
+    for create_graph in (False, True):
+        r = ag.linalg.qr(x).R
+        r.register_op_hook(lambda node, gradients, grad: seen.append((gradients, grad)))
+        r.inputs[0].register_op_hook(lambda node, gradients, grad: seen.append((gradients, grad)))
+        r.sum().backward(create_graph=create_graph)
+        (items, own), (whole, both) = seen[-2:]
+        assert len(items) == 1 and items[0][0] is None and items[0][1].tolist() == own.tolist() == [[1.0, 1.0]] * 2
+        assert type(whole[0]) is ag.Tensor and both[0] is None and both[1].tolist() == own.tolist()
+    expected = x.grad
+    x.grad = None
+    r = ag.linalg.qr(x).R
+    r.register_op_hook(lambda node, gradients, grad: ((None, gradients[0][1] * 4.0),))
+    r.sum().backward()
+    assert x.grad is not None and expected is not None
+    np.testing.assert_allclose(x.grad.numpy(), expected.numpy() * 2.0)
+
+
+def test_all_results_together_take_no_hook_and_no_gradient_of_another_kind() -> None:
+    x = ag.Tensor([[2.0, 1.0], [0.5, 3.0]], requires_grad=True)
+    r = ag.linalg.qr(x).R
+    bundle = r.inputs[0]
+    for use in (bundle.retain_grad, lambda: bundle.register_hook(print), lambda: ag.grad(r, bundle)):
+        with pytest.raises(ag.GradientError, match="together"):
+            use()
+    for wrong in ((None, ag.ones(3)), (None,), (None, ag.ones((2, 2), dtype="float64")), ag.ones((2, 2))):
+        handle = r.register_op_hook(lambda node, gradients, grad, wrong=wrong: (wrong,))
+        with pytest.raises(ag.OpContractError, match="TupleItem"):
+            r.backward(retain_graph=True)
+        handle.remove()
 
 
 def test_inference_mode_wins_over_enable_grad() -> None:

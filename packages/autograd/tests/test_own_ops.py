@@ -154,3 +154,45 @@ def test_an_op_of_two_functions_is_checked_like_any_other() -> None:
         ag.function_op(lambda xp, x: x * 2.0)(x).sum().backward()
     with pytest.raises(ag.GradientCheckError):
         ag.gradcheck(ag.function_op(lambda xp, x: x * x, lambda xp, grad, x: grad * x), x)
+
+
+class _Doubled(ag.ops.Multiply):
+    """Overrides what the compiled base has a short cut for."""
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        out, saved = super().forward(xp, *arrays)
+        return out * 2.0, saved
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return tuple(None if each is None else each * 2.0 for each in super().backward(xp, grad, node))
+
+
+class _Shifted(ag.ops.Exp):
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        out, saved = super().forward(xp, *arrays)
+        return out + 1.0, saved
+
+
+def test_subclasses_of_elementwise_ops_are_not_passed_over(device: str) -> None:
+    x, y = (ag.Tensor(values, requires_grad=True) for values in ([2.0, 3.0], [5.0, 7.0]))
+    z = _Doubled()(x, y)
+    assert z.tolist() == [20.0, 42.0]
+    z.sum().backward()
+    assert x.grad is not None and y.grad is not None
+    assert (x.grad.tolist(), y.grad.tolist()) == ([10.0, 14.0], [4.0, 6.0])
+    zero = ag.Tensor([0.0], requires_grad=True)
+    _Shifted()(zero).backward()
+    assert _Shifted()(zero).tolist() == [2.0] and zero.grad is not None and zero.grad.tolist() == [1.0]
+
+
+def test_elementwise_ops_refuse_another_number_of_operands() -> None:
+    x = ag.Tensor([1.0])
+    for op, inputs in (
+        (ag.ops.Multiply(), (x,)),
+        (ag.ops.Multiply(), (x, x, x)),
+        (ag.ops.Multiply(right=2.0), (x, x)),
+        (ag.ops.Exp(), (x, x)),
+        (ag.ops.Exp(), ()),
+    ):
+        with ag.lazy(False), pytest.raises(ag.OpContractError, match=f"not {len(inputs)}"):
+            op(*inputs)

@@ -1,7 +1,7 @@
 """vmap against a loop over the examples, values and gradients."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -42,6 +42,21 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], Any]] = {
     "an op without a rule": (lambda x: ag.cumsum(x, axis=0) + x[0], [(5, 3)], 0),
     "several results": (lambda x: ag.linalg.qr(x).R ** 2, [(5, 3, 3)], 0),
     "other axes": (lambda x, y: x * y, [(3, 5), (5, 3)], (1, 0)),
+    "comparisons": (lambda x, y: ag.where((x > y) | ~(x <= 0.0), x, y * 2.0), [(5, 2, 3), (5, 3)], 0),
+    "scalar comparisons": (lambda x: ag.where((x > 0.0) & (x != 0.5), x, -x), [(5, 3)], 0),
+    "without gradient": (lambda x: x * ag.sign(x) + ag.floor(x) // 2.0 + ag.isnan(x).astype("float64"), [(5, 3)], 0),
+    "argmax": (lambda x: x + ag.argmax(x, axis=-1, keepdims=True).astype("float64"), [(5, 2, 3)], 0),
+    "argmax of all": (lambda x: x * ag.argmax(x).astype("float64"), [(5, 2, 3)], 0),
+    "any": (lambda x: ag.where(ag.any(x > 1.0, axis=(0, 1), keepdims=True), x, 0.0), [(5, 2, 3)], 0),
+    "all of all": (lambda x: ag.where(ag.all(x > -1.0, keepdims=True), x, 0.0), [(5, 2, 3)], 0),
+    "argsort": (lambda x: ag.take_along_axis(x, ag.argsort(x, axis=0), axis=0), [(5, 2, 3)], 0),
+    "joined": (lambda x: ag.concat([x, ag.stack([V, V])], axis=0), [(5, 2, 3)], 0),
+    "parts": (lambda x: ag.real(ag.conj(x * 1j) * (1 + 2j)) + ag.abs(x + 1j), [(5, 3)], 0),
+    "nested": (lambda x: vmap(lambda row: row * x.sum() + V)(x), [(5, 2, 3)], 0),
+    "nested products": (lambda x: vmap(lambda column: W @ column, in_axes=1, out_axes=1)(x), [(5, 3, 2)], 0),
+    "nested, outer alone": (lambda x: vmap(lambda v: v * x)(V), [(5, 2)], 0),
+    "nested three deep": (lambda x: vmap(vmap(lambda v: ag.where(v > 0.0, v, x.sum())))(x), [(5, 2, 3)], 0),
+    "nested without a rule": (lambda x: vmap(lambda row: ag.cumsum(row, axis=0) * ag.max(x))(x), [(5, 2, 3)], 0),
 }
 
 
@@ -92,6 +107,56 @@ def test_out_axes_constants_and_several_outputs() -> None:
     assert first.shape == second.shape == (5, 3)
 
 
+class Pair(NamedTuple):
+    total: Any
+    parts: Any
+
+
+def test_results_in_named_tuples_lists_and_dicts() -> None:
+    x = ag.Tensor(RNG.normal(size=(5, 3)))
+    result = vmap(lambda x: Pair(x.sum(), {"twice": x * 2.0, "list": [x]}))(x)
+    assert type(result) is Pair and type(result.parts["list"]) is list
+    np.testing.assert_allclose(result.total.numpy(), x.numpy().sum(axis=1))
+    np.testing.assert_allclose(result.parts["twice"].numpy(), x.numpy() * 2.0)
+    (decomposed,) = [vmap(lambda m: ag.linalg.qr(m))(ag.Tensor(RNG.normal(size=(5, 3, 2))))]
+    assert decomposed.Q.shape == (5, 3, 2) and decomposed.R.shape == (5, 2, 2)
+
+
+def test_what_is_kept_of_a_call_refuses_to_be_used() -> None:
+    kept: list[ag.Tensor] = []
+    vmap(lambda x: kept.append(x * 2.0) or x)(ag.Tensor(RNG.normal(size=(5, 3)), requires_grad=True))
+    (late,) = kept
+    for use in (
+        lambda: late + 1.0,
+        lambda: ag.exp(late),
+        lambda: late @ W,
+        lambda: late > 0.0,
+        lambda: ag.argmax(late),
+        lambda: late.numpy(),
+        lambda: late.sum(),
+        lambda: ag.where(ag.Tensor([True]), late, 1.0),
+        lambda: vmap(lambda x: x + late)(ag.ones(2)),
+        lambda: ag.linalg.qr(late),
+        lambda: late.backward(),
+    ):
+        for lazy in (False, True):
+            with ag.lazy(lazy), pytest.raises(ag.GradientError, match=r"vmap that is over|requires no grad"):
+                use()
+    assert "batch=5" in repr(late)
+
+
+def test_gradients_of_nested_calls() -> None:
+    x, y = (ag.Tensor(RNG.normal(size=shape), requires_grad=True) for shape in ((4, 2), (3, 2)))
+    table = vmap(lambda a: vmap(lambda b: ag.exp(-((a - b) ** 2).sum()))(y))(x)
+    expected = ag.exp(-((ag.expand_dims(x, axis=1) - y) ** 2).sum(axis=2))
+    np.testing.assert_allclose(table.numpy(), expected.numpy(), rtol=1e-12)
+    assert len(ag.Graph.of(table)) <= 20  # once for the whole table, not for each pair
+    weights = ag.Tensor(RNG.normal(size=table.shape))
+    for ours, theirs in zip(ag.grad(table, [x, y], weights), ag.grad(expected, [x, y], weights), strict=True):
+        assert ours is not None and theirs is not None
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-10)
+
+
 def test_errors() -> None:
     x = ag.ones((5, 3))
     with pytest.raises(nd.ShapeError, match="lengths"):
@@ -102,5 +167,9 @@ def test_errors() -> None:
         vmap(lambda x: x if x.sum() > 0.0 else -x)(x)
     with pytest.raises(nd.DTypeError, match="argument 1"):
         vmap(lambda x, y: x)(x, 3.0)
+    with pytest.raises(ag.GradientError, match="looks at values"):
+        vmap(lambda x: x[x > 0.0])(x)
+    with pytest.raises(TypeError, match="no length"):
+        vmap(lambda x: len(x.sum()))(x)
     with pytest.raises(nd.ShapeError, match="one"):
         vmap(lambda x: x, in_axes=None)(x)

@@ -270,3 +270,13 @@ def test_sums_of_every_length_and_layout(dtype: str, length: int) -> None:
         np.testing.assert_array_equal(nd.sum(nd.asarray(values)).numpy(), values.sum())
         if length:
             np.testing.assert_allclose(nd.mean(nd.asarray(values)).numpy(), values.mean(), rtol=1e-6, atol=1e-6)
+
+
+def test_powers_of_zero() -> None:
+    """abs(0^y) = exp(Re(y) log 0), so 0 where Re(y) > 0, 1 for y = 0, and else no number."""
+    exponents = [0, 1, 2.5, 2.5 + 1j, 1e-5 - 100j, 1j, -1, -1 - 1j, 0.5 + 1j * math.inf]
+    for dtype in ("complex64", "complex128"):
+        powers = (nd.asarray([0j, -0.0j], dtype=dtype)[:, None] ** nd.asarray(exponents, dtype=dtype)).tolist()
+        for row in powers:
+            assert row[:5] == [1, 0, 0, 0, 0]
+            assert all(cmath.isnan(each) for each in row[5:])

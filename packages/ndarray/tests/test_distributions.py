@@ -107,6 +107,21 @@ def test_frequencies(device: str, name: str) -> None:
     assert stats.chi2(kept.sum() - 1).sf(statistic) > 1e-5
 
 
+@pytest.mark.parametrize("a", [1e-310, 1e-300])
+def test_beta_of_almost_nothing_is_a_coin(a: float) -> None:
+    """With both parameters tending to 0 the distribution tends to the points 1, of probability a / (a + b), and 0."""
+    drawn = Generator(3).beta(a, 3 * a, (20_000,), dtype="float64")
+    assert nd.unique_values(drawn).tolist() == [0.0, 1.0]
+    assert abs(drawn.mean().item() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 20_000)
+
+
+def test_truncated_normals_at_the_end_of_the_world() -> None:
+    for low, high, nearest in ((1e300, np.inf, 1e300), (-np.inf, -1e200, -1e200), (1e150, 2e150, 1e150)):
+        drawn = Generator(3).truncated_normal(low=low, high=high, shape=(5,), dtype="float64")
+        assert drawn.tolist() == [nearest] * 5
+    assert Generator(3).truncated_normal(1e300, low=-1.0, high=1.0, shape=(5,)).tolist() == [1.0] * 5
+
+
 SAME_BITS: dict[str, Any] = {name: draw for name, (draw, _) in DISCRETE.items() if name != "geometric"}
 SAME_BITS["bits"] = lambda g, n, d: g.bits(n, device=d)
 SAME_BITS["uniform choice"] = lambda g, n, d: g.choice(10**12, n, device=d)

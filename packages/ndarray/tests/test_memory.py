@@ -48,3 +48,18 @@ def test_running_out_of_memory() -> None:
         with pytest.raises(MemoryError):
             nd.empty(shape, dtype="float64")
     assert kept.sum().item() == 10
+
+
+def test_the_peak_begins_anew() -> None:
+    kept = nd.zeros(1 << 18, dtype="uint8")
+    large = nd.zeros(1 << 22, dtype="uint8")
+    del large
+    nd.reset_peak_memory()
+    start = nd.memory_statistics()
+    assert start["peak"] == start["in_use"] >= kept.nbytes
+    first = nd.zeros(1 << 20, dtype="uint8")
+    second = nd.zeros(1 << 20, dtype="uint8")
+    del first, second
+    after = nd.memory_statistics()
+    assert after["peak"] - start["in_use"] == 2 << 20
+    assert after["in_use"] == start["in_use"]

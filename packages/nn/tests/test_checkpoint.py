@@ -195,3 +195,82 @@ def test_permissions_are_right_from_the_start_without_touching_the_process(
         (partial,) = tmp_path.glob(".secret.*.partial")
         assert stat.S_IMODE(partial.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64"])
+def test_narrow_and_complex_dtypes(tmp_path: Path, dtype: str) -> None:
+    values = nd.asarray([0.5, -2.0, 3.0]).astype(dtype)
+    nn.save_file({"flag": np.array([True]), "x": values}, tmp_path / "x")
+    for mapped in (False, True):
+        loaded = nn.load_file(tmp_path / "x", mmap=mapped)
+        assert loaded["x"].dtype.name == dtype
+        assert nd.all(loaded["x"].data == values).item()
+        assert list(loaded) == ["flag", "x"], "in the order in which they were saved"
+
+
+def test_brain_floats_go_to_pytorch_and_back(tmp_path: Path, torch: Any) -> None:
+    library = pytest.importorskip("safetensors.torch")
+    values = torch.tensor([0.1, -3e38, 1e-30], dtype=torch.bfloat16)
+    library.save_file({"x": values}, tmp_path / "theirs")
+    loaded = nn.load_file(tmp_path / "theirs")["x"]
+    assert loaded.dtype == nd.bfloat16
+    nn.save_file({"x": loaded}, tmp_path / "ours")
+    assert library.load_file(tmp_path / "ours")["x"].equal(values)
+
+
+def test_mapped_tensors_take_no_memory_until_they_are_touched(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    nn.save_file({"x": np.zeros(40_000_000, "f4")}, path)
+    before = resident()
+    loaded = nn.load_file(path, mmap=True)["x"]
+    assert resident() - before < 20_000_000
+    assert loaded.data[-1].item() == 0.0
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_tensors_that_are_not_aligned_in_a_file(tmp_path: Path) -> None:
+    """Other writers put them in any order."""
+    header = {
+        "flag": {"dtype": "BOOL", "shape": [1], "data_offsets": [0, 1]},
+        "x": {"dtype": "F32", "shape": [2], "data_offsets": [1, 9]},
+    }
+    (tmp_path / "x").write_bytes(file_of(header, b"\1" + np.array([1.5, 2.5], "<f4").tobytes()))
+    for mapped in (False, True):
+        loaded = nn.load_file(tmp_path / "x", mmap=mapped)
+        assert loaded["x"].numpy().tolist() == [1.5, 2.5]
+        assert loaded["flag"].numpy().tolist() == [True]
+
+
+STATES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(
+            st.text(max_size=8) | st.sampled_from(["$array", "$pairs"]) | st.integers(), inner, max_size=3
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(state=STATES)
+def test_states_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, state: Any) -> None:
+    path = tmp_path_factory.mktemp("state") / "x"
+    nn.save_state(state, path)
+    loaded = nn.load_state(path)
+    assert loaded == state
+    assert repr(loaded) == repr(state), "lists and tuples, ints and floats, and their order"
+
+
+def test_states_hold_arrays_of_every_kind(tmp_path: Path) -> None:
+    state = {0: Tensor([1.0]), "x": [nd.asarray([2], dtype="int8"), np.arange(3)], "nan": float("nan")}
+    nn.save_state(state, tmp_path / "x")
+    loaded = nn.load_state(tmp_path / "x")
+    assert isinstance(loaded[0], Tensor)
+    assert loaded["x"][0].dtype == nd.int8
+    assert loaded["x"][1].tolist() == [0, 1, 2]
+    assert loaded["nan"] != loaded["nan"]

@@ -12,14 +12,20 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.data import (
     BatchSampler,
+    ChainDataset,
+    ConcatDataset,
     DataLoader,
     Dataset,
+    IterableDataset,
     RandomSampler,
     SequentialSampler,
+    StratifiedSampler,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
+    WeightedRandomSampler,
     default_collate,
+    default_convert,
     random_split,
     stratified_split,
 )
@@ -162,7 +168,6 @@ def test_samplers_of_the_users() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_workers": 2}, "num_workers must be 0, not 2"),
         ({"shuffle": True, "sampler": [0]}, "give one of them"),
         ({"batch_sampler": [[0]], "batch_size": 4}, "batch_sampler excludes"),
         ({"batch_size": None, "drop_last": True}, "drop_last needs"),
@@ -259,3 +264,112 @@ def test_data_sets_without_methods_say_so() -> None:
         Dataset()[0]
     with pytest.raises(TypeError, match="Dataset defines no __len__"):
         len(Dataset())
+
+
+# --- samplers that weigh and stratify --------------------------------------------------------------------------------
+def test_weighted_draws_follow_their_weights() -> None:
+    weights = [1.0, 0.0, 3.0, 6.0]
+    counts = Counter(WeightedRandomSampler(weights, 10000, generator=nd.random.Generator(4)))
+    assert set(counts) == {0, 2, 3}
+    for index, weight in enumerate(weights):
+        assert abs(counts[index] - 1000 * weight) < 300  # six standard deviations of the widest
+    without = WeightedRandomSampler(nd.asarray(weights), 2, replacement=False, generator=nd.random.Generator(5))
+    pairs = Counter(tuple(without) for _ in range(3000))
+    for first in (0, 2, 3):
+        for second in {0, 2, 3} - {first}:
+            expected = weights[first] / 10 * weights[second] / (10 - weights[first])
+            assert abs(pairs[first, second] / 3000 - expected) < 0.06
+    assert sorted(WeightedRandomSampler(weights, 3, replacement=False)) == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "count", "options", "message"),
+    [
+        ([], 1, {}, "weights must be"),
+        ([0.0], 1, {}, "weights must be"),
+        ([-1.0, 2.0], 1, {}, "weights must be"),
+        ([float("nan")], 1, {}, "weights must be"),
+        ([1.0], 0, {}, "num_samples must be 1 or more"),
+        ([1.0, 0.0], 2, {"replacement": False}, "at most 1"),
+    ],
+)
+def test_weights_that_make_no_sense(weights: list[float], count: int, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        WeightedRandomSampler(weights, count, **options)
+
+
+@given(counts=st.lists(st.integers(1, 40), min_size=1, max_size=4), batch=st.integers(1, 16), seed=st.integers(0, 99))
+def test_stratified_batches_have_every_class_in_its_share(counts: list[int], batch: int, seed: int) -> None:
+    labels = [number for number, count in enumerate(counts) for _ in range(count)]
+    order = list(StratifiedSampler(Tensor(labels), nd.random.Generator(seed)))
+    assert sorted(order) == list(range(len(labels)))
+    for start in range(0, len(order) - batch + 1, batch):
+        seen = Counter(labels[index] for index in order[start : start + batch])
+        for number, count in enumerate(counts):
+            assert abs(seen[number] - batch * count / len(labels)) <= len(counts)
+
+
+def test_stratified_orders_are_new_each_time() -> None:
+    sampler = StratifiedSampler([0, 1] * 20)
+    assert list(sampler) != list(sampler)
+    assert len(sampler) == 40
+
+
+# --- data sets made of others ----------------------------------------------------------------------------------------
+class Letters(IterableDataset):
+    def __init__(self, letters: str) -> None:
+        self.letters = letters
+
+    def __iter__(self) -> Any:
+        return iter(self.letters)
+
+    def __len__(self) -> int:
+        return len(self.letters)
+
+
+def test_concatenated_and_chained() -> None:
+    both = Numbers(3) + Numbers(2)
+    assert isinstance(both, ConcatDataset)
+    assert [both[index] for index in (0, 2, 3, 4, -1, -5)] == [0, 2, 0, 1, 1, 0]
+    assert both.cumulative_sizes == [3, 5]
+    for index in (5, -6):
+        with pytest.raises(IndexError):
+            both[index]
+    assert list(ConcatDataset([[], [1], [], [2]])) == [1, 2]
+    chained = Letters("ab") + Letters("c")
+    assert isinstance(chained, ChainDataset)
+    assert (list(chained), len(chained)) == (["a", "b", "c"], 3)
+    assert list(DataLoader(chained, 2)) == [["a", "b"], ["c"]]
+    with pytest.raises(ValueError, match="at least one"):
+        ConcatDataset([])
+    with pytest.raises(TypeError, match="has no indices"):
+        ConcatDataset([Letters("a")])
+    with pytest.raises(TypeError, match="not Numbers"):
+        list(ChainDataset([Numbers(2)]))
+    with pytest.raises(TypeError, match="defines no __iter__"):
+        iter(IterableDataset())
+
+
+def test_samples_that_are_fetched_together() -> None:
+    """PyTorch's ``__getitems__``."""
+
+    class Together(Numbers):
+        def __getitems__(self, indices: list[int]) -> list[int]:
+            return [index * 10 for index in indices]
+
+    assert contents(DataLoader(Together(3), 2)) == [[0, 10], [20]]
+
+
+def test_default_convert() -> None:
+    Point = namedtuple("Point", "x y")
+    converted = default_convert({"a": [np.float32([1.0]), "b"], "c": Point(nd.asarray([1]), 2), "d": np.str_("x")})
+    assert isinstance(converted["a"][0], Tensor)
+    assert converted["a"][1] == "b"
+    assert type(converted["c"]) is Point
+    assert isinstance(converted["c"].x, Tensor)
+    assert converted["c"].y == 2
+    assert converted["d"] == "x"
+    (sample,) = DataLoader([np.float32([1.0, 2.0])], None)
+    assert isinstance(sample, Tensor)
+    with pytest.raises(ValueError, match=r"different keys: \['b'\]"):
+        default_collate([{"a": 1}, {"a": 1, "b": 2}])

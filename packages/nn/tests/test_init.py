@@ -1,6 +1,6 @@
 """Initial values: their bounds and moments, by the formulas of the papers."""
 
-from math import sqrt
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,6 @@ def test_a_generator_repeats() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("name", ["linear", "conv2d", "sigmoid", "tanh", "relu", "selu", "leaky_relu"])
-def test_gains_match_pytorch(torch: Any, name: str) -> None:
-    assert init.calculate_gain(name) == pytest.approx(torch.nn.init.calculate_gain(name))
-
-
 def test_gain_of_leaky_relu() -> None:
     assert init.calculate_gain("leaky_relu", 0.5) == pytest.approx(sqrt(2 / 1.25))
     with pytest.raises(TypeError, match="slope"):
@@ -89,3 +84,41 @@ def test_fans_need_two_dimensions() -> None:
 def test_empty_tensors_stay_empty() -> None:
     for fill in (init.xavier_uniform_, init.xavier_normal_, init.kaiming_uniform_, init.kaiming_normal_):
         assert fill(blank(0, 0)).shape == (0, 0)
+
+
+def test_truncated_normal(device: Any) -> None:
+    """Within the bounds, and of the mean of a half-normal distribution, sqrt(2 / pi) * std."""
+    values = init.trunc_normal_(blank(), 1.0, 2.0, 1.0, 100.0).numpy()
+    assert values.min() >= 1.0
+    assert values.mean() - 1.0 == pytest.approx(2.0 * sqrt(2 / pi), rel=0.05)
+    assert (init.trunc_normal_(blank(2), std=0.0, mean=5.0).numpy() == 2.0).all()
+
+
+def test_orthogonal(device: Any) -> None:
+    values = init.orthogonal_(blank(4, 3, 3), gain=2.0).numpy().reshape(4, 9)
+    np.testing.assert_allclose(values @ values.T, 4 * np.eye(4), atol=1e-5)
+    assert init.orthogonal_(blank(0, 3)).shape == (0, 3)
+
+
+def test_sparse(device: Any) -> None:
+    values = init.sparse_(blank(50, 30), 0.3).numpy()
+    assert ((values == 0).sum(axis=0) == 15).all()
+    assert len({tuple(column) for column in (values == 0).T}) > 25
+    assert values[values != 0].std() == pytest.approx(0.01, rel=0.1)
+
+
+def test_identities(device: Any) -> None:
+    assert init.eye_(blank(2, 3)).numpy().tolist() == [[1, 0, 0], [0, 1, 0]]
+    kernel = init.dirac_(blank(4, 2, 3), groups=2).numpy()
+    assert kernel.sum() == 4
+    assert [kernel[at, at % 2, 1] for at in range(4)] == [1, 1, 1, 1]
+
+
+def test_shapes_that_do_not_fit() -> None:
+    for fill in (init.eye_, init.dirac_, init.orthogonal_, lambda t: init.sparse_(t, 0.5)):
+        with pytest.raises(nd.ShapeError, match=r"\(3,\)"):
+            fill(blank(3))
+    with pytest.raises(ValueError, match="do not make 3 groups"):
+        init.dirac_(blank(4, 2, 3), groups=3)
+    with pytest.raises(ValueError, match="a must be below b"):
+        init.trunc_normal_(blank(2), a=1.0, b=1.0)

@@ -1,4 +1,4 @@
-"""Losses: values and gradients against PyTorch and against the formula."""
+"""Losses: corner cases of the cross-entropy and of the base; ``parity`` compares all of them with PyTorch."""
 
 from math import isnan, log
 from typing import Any
@@ -38,39 +38,6 @@ def test_mse_gradient_and_errors() -> None:
         functional.mse_loss(x, Tensor(draw(3)))
     with pytest.raises(ValueError, match="'average'"):
         nn.MSELoss(reduction="average")
-
-
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", [(4,), (6, 4), (2, 4, 3), (2, 4, 3, 2)])
-@pytest.mark.parametrize("kind", ["indices", "probabilities"])
-def test_cross_entropy_matches_pytorch(
-    torch: Any, reduction: str, smoothing: float, weighted: bool, shape: tuple[int, ...], kind: str
-) -> None:
-    logits = draw(*shape)
-    generator = np.random.default_rng(2)
-    places = shape[:1] + shape[2:] if len(shape) > 1 else ()
-    axis = min(1, len(shape) - 1)
-    if kind == "indices":
-        target = np.asarray(generator.integers(0, 4, places))
-        if target.size > 1:
-            target.flat[1] = -100
-    else:
-        target = generator.uniform(size=shape)
-        target /= target.sum(axis=axis, keepdims=True)
-    weight = np.array([0.5, 2.0, 0.0, 1.0]) if weighted else None
-    options = {"reduction": reduction, "label_smoothing": smoothing}
-
-    ours = Tensor(logits, requires_grad=True)
-    loss = functional.cross_entropy(ours, Tensor(target), None if weight is None else Tensor(weight), **options)
-    loss.sum().backward()
-    theirs = torch.tensor(logits, requires_grad=True)
-    torch_weight = None if weight is None else torch.tensor(weight)
-    expected = torch.nn.functional.cross_entropy(theirs, torch.tensor(target), torch_weight, **options)
-    expected.sum().backward()
-    np.testing.assert_allclose(loss.numpy(), expected.detach().numpy(), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("weight", [None, [1.0, 1.0, 1.0]])
@@ -149,5 +116,3 @@ def test_arguments_are_checked() -> None:
             functional.cross_entropy(Tensor([[0.0, 0.0]]), target, label_smoothing=2.0)
     with pytest.raises(ValueError, match="'average'"):
         nn.CrossEntropyLoss(reduction="average")
-    with pytest.raises(ValueError, match=r"target.detach\(\)"):
-        functional.cross_entropy(Tensor([[0.0, 0.0]]), Tensor([[0.5, 0.5]], requires_grad=True))

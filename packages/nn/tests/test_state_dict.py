@@ -132,3 +132,38 @@ def test_weights_go_to_pytorch_and_back(torch: Any) -> None:
     expected = theirs(torch.from_numpy(x)).detach().numpy()
     np.testing.assert_allclose(ours(Tensor(x)).numpy(), expected, rtol=1e-5, atol=1e-6)
     theirs.load_state_dict({name: torch.from_numpy(value) for name, value in values(ours).items()})
+
+
+def test_assigning_a_state_takes_over_its_memory_and_dtype() -> None:
+    layer, optimizer_holds = nn.Linear(2, 2), []
+    optimizer_holds += list(layer.parameters())
+    state = {"weight": Tensor(np.ones((2, 2))), "bias": Tensor(np.zeros(2))}
+    layer.load_state_dict(state, assign=True)
+    assert layer.weight.dtype is nd.float64 and layer.weight is optimizer_holds[0]
+    state["weight"].data[0, 0] = 5.0
+    assert layer.weight.numpy()[0, 0] == 5.0
+    with pytest.raises(nn.StateDictError, match="nothing was loaded"):
+        layer.load_state_dict({"weight": np.ones((3, 2))}, assign=True)
+
+
+def test_states_that_overlap_the_module_in_other_ways() -> None:
+    """Views of the own memory: transposed, reversed, shifted."""
+    for view in (lambda w: w.T, lambda w: w[::-1], lambda w: np.roll(w, 1, 0)):
+        layer = nn.Linear(3, 3, bias=False)
+        expected = view(layer.weight.numpy()).copy()
+        layer.load_state_dict({"weight": view(layer.weight.numpy())})
+        np.testing.assert_array_equal(layer.weight.numpy(), expected)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_entries_change_places_wherever_they_lie(first: int) -> None:
+    """Two parameters in one piece of memory, the first of them at its start or at its end."""
+    memory = nd.asarray(np.arange(8.0).reshape(2, 2, 2))
+    module = nn.ParameterDict()
+    for name, at in (("a", first), ("b", 1 - first)):
+        module[name] = nn.Parameter(memory[at])
+    before = values(module)
+    state = module.state_dict()
+    module.load_state_dict({"a": state["b"], "b": state["a"]})
+    np.testing.assert_array_equal(module["a"].numpy(), before["b"])
+    np.testing.assert_array_equal(module["b"].numpy(), before["a"])

@@ -53,3 +53,25 @@ def test_several_outputs() -> None:
             return x, 3
 
     assert Twins().summary(Tensor([1.0])).rows[0].output == "(1,), int"
+
+
+def test_operations() -> None:
+    """A product of (7, 64) and (64, 32) with a bias: 2 * 7 * 64 * 32 + 7 * 32; a rectifier one for each element."""
+    summary = model().summary(Tensor(np.zeros((7, 1, 8, 8), "f4")))
+    linear, last = 2 * 7 * 64 * 32 + 7 * 32, 2 * 7 * 32 * 10 + 7 * 10
+    assert [row.flops for row in summary.rows] == [linear + 7 * 32 + last, 0, linear, 7 * 32, 0, last]
+    assert summary.flops == summary.rows[0].flops
+    assert f"{summary.flops:,} FLOPs" in str(summary)
+
+
+def test_operations_of_a_recurrent_layer() -> None:
+    """5 steps of 3 sequences: 4 gates of 6 from 4 inputs and 6 states; the elementwise part is less than a tenth."""
+    summary = nn.LSTM(4, 6).summary(Tensor(np.zeros((5, 3, 4), "f4")))
+    products = 2 * 5 * 3 * (24 * 4 + 24 * 6)
+    assert products < summary.flops < 1.3 * products
+
+
+def test_a_module_that_is_called_twice_counts_twice() -> None:
+    layer = nn.Linear(4, 4, bias=False)
+    summary = nn.Sequential(layer, layer).summary(Tensor(np.zeros((2, 4), "f4")))
+    assert [row.flops for row in summary.rows] == [128, 128]

@@ -11,7 +11,7 @@
 (2, 1)
 """
 
-from treadle.autograd import _engine, _methods, _node, _tensor, functional, functions, laziness, ops
+from treadle.autograd import _engine, _methods, _node, _pool, _tensor, functional, functions, laziness, ops
 from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
 from treadle.autograd._tensor import Op, Tensor
@@ -46,16 +46,17 @@ from treadle.autograd.mode import (
 )
 from treadle.autograd.modules import Scoped
 from treadle.autograd.own_ops import function_op
+from treadle.autograd.prediction import Phase, Prediction, predict
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ExportError", "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location", "NonFiniteError",
-    "Op",
-    "OpContractError", "SavedValueError", "Scoped", "Tensor", "TupleOp", "backward", "check_rules", "checkpoint",
-    "enable_grad", "function_op", "functional", "functions", "grad", "gradcheck", "gradgradcheck", "inference_mode",
-    "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "live_tensor_count", "no_grad",
-    "numerical_gradient", "ops", "reaches", "set_grad_enabled", "tensor",
+    "ExportError", "GradientCheckError", "GradientError", "Graph", "GraphFreedError", "Location",
+    "NonFiniteError", "Op", "OpContractError", "Phase", "Prediction", "SavedValueError", "Scoped", "Tensor",
+    "TupleOp", "backward", "check_rules", "checkpoint", "enable_grad", "function_op", "functional", "functions",
+    "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_lazy", "lazy", "live_tensor_count", "no_grad", "numerical_gradient", "ops", "predict", "reaches",
+    "set_grad_enabled", "tensor",
 ]  # fmt: skip
 __all__ += _function_names
 __all__ += _debugging_names
@@ -64,3 +65,5 @@ _methods.bind(functions)
 _node.bind(laziness.realize)
 _tensor.bind(functions, _engine.differentiate, laziness.intercept)
 _engine.bind(functions)
+_pool.recycle(Tensor, _pool.SPARE_NODES)
+_pool.look_through_operands(Tensor.__new__(Tensor))

@@ -6,18 +6,25 @@ Compiled by Cython with the types of ``_elementwise.pxd``. The rules themselves 
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._inference import Shape, promote, result_of_row
+from treadle.autograd._arrays import alike, binary, unary, untrack
+from treadle.autograd._inference import Shape, tried
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Op, Tensor, apply
-from treadle.ndarray import DType, DTypeError, broadcast_shapes
+from treadle.autograd.errors import OpContractError
+from treadle.ndarray import DType, DTypeError, NDArray, broadcast_shapes
+from treadle.ndarray._native import binary_number, unary_number
 
 __all__ = ["BinaryOp", "UnaryOp"]
 
+Scalar = bool | int | float
 X, Y, Z = 1, 2, 4  # bits of what is saved: left operand, right operand, result
 
 
 def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
-    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype."""
+    """A gradient summed over the axes that broadcasting stretched or added, and of the operand's dtype.
+
+    Of a complex gradient a real operand gets the real part.
+    """
     given = grad.shape
     if given != shape:
         added = len(given) - len(shape)
@@ -27,7 +34,23 @@ def fit(xp: Any, grad: Any, shape: Shape, dtype: DType) -> Any:
             grad = xp.reshape(grad, shape)
         else:
             grad = xp.sum(grad, axis=tuple(range(added)))
-    return grad if grad.dtype is dtype else xp.astype(grad, dtype)
+    if grad.dtype is dtype:
+        return grad
+    if grad.dtype.kind == "c" and dtype.kind != "c":  # a real operand has no imaginary part to move
+        grad = xp.real(grad)
+    return xp.astype(grad, dtype)
+
+
+def _fitted(gradient: Any, operand: Tensor) -> Any:
+    if alike(gradient, operand._data):
+        return gradient
+    return fit(_nd, gradient, operand._data.shape, operand._data.dtype)
+
+
+def _takes_short_cut(kind: Any, base: Any, number: int) -> bool:
+    """Whether a subclass left to its base what its compiled methods stand for."""
+    own = (kind.forward, kind.backward, getattr(kind, "compute", None))
+    return number >= 0 and own == (base.forward, base.backward, getattr(base, "compute", None))
 
 
 class UnaryOp(Op):
@@ -38,12 +61,37 @@ class UnaryOp(Op):
     """
 
     name = ""
+    holomorphic = True
     saves = "x"
     configuration = ()
 
     def __init__(self) -> None:
         self._function = getattr(_nd, self.name)
         self._saving = {"x": X, "y": Y, "": 0}[self.saves]
+        self._number = unary_number(self.name)
+        self._is_direct = _takes_short_cut(type(self), UnaryOp, self._number)
+
+    def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
+        if len(inputs) != 1:
+            raise _miscounted(self, 1, len(inputs))
+        first = inputs[0]
+        return unary(self._number, first._data)
+
+    def _kept(self, inputs: tuple[Tensor, ...], data: NDArray) -> tuple[Any, ...]:
+        if self._saving == 0:
+            return ()
+        first = inputs[0]
+        kept = (first._data if self._saving == X else data,)
+        untrack(kept)
+        return kept
+
+    def _gradients(self, grad: NDArray, node: Tensor) -> Any:
+        saved: Any = None
+        if self._saving:
+            node._check_saved()
+            kept: Any = node._saved
+            saved = kept[0]
+        return self.derive(_nd, grad, saved)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -60,7 +108,9 @@ class UnaryOp(Op):
         raise TypeError(f"{type(self).__name__} defines no derive")
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], result_of_row(self.name, dtypes[0])
+        if len(shapes) != 1:
+            raise _miscounted(self, 1, len(shapes))
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class BinaryOp(Op):
@@ -75,19 +125,70 @@ class BinaryOp(Op):
     """
 
     name = ""
+    holomorphic = True
     left_needs = ""
     right_needs = ""
     configuration = ("left", "right")
 
-    def __init__(self, *, left: bool | int | float | None = None, right: bool | int | float | None = None) -> None:
+    def __init__(self, *, left: Scalar | None = None, right: Scalar | None = None) -> None:
         if left is not None and right is not None:
             raise DTypeError(f"{type(self).__name__}: one operand must be a tensor, not both scalars")
+        if any(isinstance(each, complex) for each in (left, right)):
+            raise DTypeError(f"{type(self).__name__}: a complex scalar is no configuration; call the op with it")
         self.left = left
         self.right = right
         self._left_saving = _bits(self.left_needs)
         self._right_saving = _bits(self.right_needs)
         self._saving = (0 if left is not None else self._left_saving) | (0 if right is not None else self._right_saving)
         self._function = getattr(_nd, self.name)
+        self._number = binary_number(self.name)
+        self._is_direct = _takes_short_cut(type(self), BinaryOp, self._number)
+        self._is_bare = not hasattr(self, "__dict__")
+
+    def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
+        scalars = (self.left is not None) + (self.right is not None)
+        if len(inputs) + scalars != 2:
+            raise _miscounted(self, 2 - scalars, len(inputs))
+        first = inputs[0]
+        if scalars == 0:
+            second = inputs[1]
+            return binary(self._number, first._data, second._data)
+        if self.left is None:
+            return binary(self._number, first._data, self.right)
+        return binary(self._number, self.left, first._data)
+
+    def _kept(self, inputs: tuple[Tensor, ...], data: NDArray) -> tuple[Any, ...]:
+        saving = self._saving
+        if saving == 0:
+            return ()
+        x, y = self.left, self.right
+        if x is None:
+            first = inputs[0]
+            x = first._data
+        if y is None:
+            second = inputs[len(inputs) - 1]
+            y = second._data
+        kept = (x if saving & X else None, y if saving & Y else None, data if saving & Z else None)
+        untrack(kept)
+        return kept
+
+    def _gradients(self, grad: NDArray, node: Tensor) -> Any:
+        x = y = z = None
+        if self._saving:
+            node._check_saved()
+            x, y, z = node._saved  # type: ignore[misc]
+        inputs: Any = node._inputs
+        first = inputs[0]
+        if len(inputs) == 1:
+            rule = self.left_gradient if self.left is None else self.right_gradient
+            return _fitted(rule(_nd, grad, x, y, z), first)
+        second = inputs[1]
+        left = right = None
+        if first._requires_grad:
+            left = _fitted(self.left_gradient(_nd, grad, x, y, z), first)
+        if second._requires_grad:
+            right = _fitted(self.right_gradient(_nd, grad, x, y, z), second)
+        return left, right
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         return _binary_forward(self, xp, arrays)
@@ -117,11 +218,22 @@ class BinaryOp(Op):
         other = inputs[1 - index]
         if scalar is None or not isinstance(other, Tensor):
             raise refuse(self, index, inputs[index])
+        if isinstance(scalar, complex):  # an operand like any other, of the precision of the other one
+            dtype = _nd.result_type(other.dtype, scalar)
+            wide = Tensor(_nd.asarray(scalar, dtype=dtype, device=other.device))
+            return apply(self, (other, wide) if index else (wide, other))
         return apply(_with_scalar(self, scalar, index), (other,))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        scalars = [each for each in (self.left, self.right) if each is not None]
-        return broadcast_shapes(*shapes), result_of_row(self.name, promote(*dtypes, *scalars))
+        count = 2 - (self.left is not None) - (self.right is not None)
+        if len(shapes) != count:
+            raise _miscounted(self, count, len(shapes))
+        dtype = tried(self, shapes, dtypes)
+        return broadcast_shapes(*shapes), dtype
+
+
+def _miscounted(op: Op, wanted: int, given: int) -> OpContractError:
+    return OpContractError(f"{op} takes {wanted} tensor{'s' * (wanted > 1)}, not {given}")
 
 
 def _bits(needs: str) -> int:
@@ -137,11 +249,19 @@ def _with_scalar(op: BinaryOp, scalar: bool | int | float, index: int) -> Binary
     twin._right_saving = op._right_saving
     twin._saving = op._left_saving if index else op._right_saving
     twin._function = op._function
+    twin._number = op._number
+    twin._is_direct = op._is_direct
+    twin._is_bare = op._is_bare
+    if op._is_bare:
+        untrack(twin)  # scalars and a function: nothing of it leads back to it
     return twin
 
 
 def _binary_forward(op: BinaryOp, xp: Any, arrays: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    if len(arrays) == 2:
+    count = 2 - (op.left is not None) - (op.right is not None)
+    if len(arrays) != count:
+        raise _miscounted(op, count, len(arrays))
+    if count == 2:
         x, y = arrays
     elif op.right is not None:
         x, y = arrays[0], op.right
@@ -155,17 +275,12 @@ def _binary_forward(op: BinaryOp, xp: Any, arrays: tuple[Any, ...]) -> tuple[Any
 
 
 def _binary_backward(op: BinaryOp, xp: Any, grad: Any, node: Any) -> Any:
+    if xp is _nd:
+        return op._gradients(grad, node)
     x = y = z = None
-    if xp is _nd:  # then the node is a tensor, whose fields are at hand
-        tensor = node
-        if op._saving:
-            tensor._check_saved()
-            x, y, z = tensor._saved
-        inputs = tensor._inputs
-    else:
-        if op._saving:
-            x, y, z = node.saved
-        inputs = node.inputs
+    if op._saving:
+        x, y, z = node.saved
+    inputs = node.inputs
     left = inputs[0]
     if len(inputs) == 1:
         rule = op.left_gradient if op.right is not None else op.right_gradient

@@ -1,8 +1,10 @@
 # The types of _engine.py.
 cimport cython
 
+from treadle.autograd._arrays cimport alike
 from treadle.autograd._node cimport STATE, GraphView, Node, State
-from treadle.autograd._tensor cimport Tensor, constant
+from treadle.autograd._tables cimport Integers, Slots
+from treadle.autograd._tensor cimport Op, Tensor, constant
 
 cdef object _array_type, _functions, _nd, _lock, _UNSHARED
 
@@ -11,39 +13,40 @@ cdef class Run:
     cdef bint retain_graph
     cdef bint create_graph
     cdef bint boundary
+    cdef bint accumulate
     cdef set ends
     cdef object xp
     cdef object watcher
     cdef list nodes
     cdef list grads
-    cdef list pending
-    cdef list edges
-    cdef list starts
+    cdef Integers pending
+    cdef Integers edges
+    cdef Integers starts
     cdef list needed
     cdef list found
     cdef dict target_slots
 
-    @cython.locals(root=Tensor, node=Tensor, operand=Tensor, slots=dict, nodes=list, edges=list, pending=list,
+    @cython.locals(root=Tensor, node=Tensor, operand=Tensor, slots=Slots, nodes=list, edges=Integers, pending=Integers,
                    inputs=tuple, position=Py_ssize_t, slot=Py_ssize_t)
-    cdef dict _discover(self, tuple roots)
+    cdef Slots _discover(self, tuple roots)
 
-    cdef int _aim(self, tuple targets, dict slots) except -1
+    cdef int _aim(self, tuple targets, Slots slots) except -1
 
+    @cython.locals(place=Py_ssize_t)
     cdef list _edges_of(self, Py_ssize_t slot)
+
+    @cython.locals(pending=Integers, edge=Py_ssize_t)
     cdef list _order(self)
 
-    @cython.locals(node=Tensor, nodes=list, grads=list, pending=list, ready=list, slot=Py_ssize_t, edge=Py_ssize_t,
-                   start=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(node=Tensor, nodes=list, grads=list, pending=Integers, ready=Integers, slot=Py_ssize_t,
+                   edge=Py_ssize_t, start=Py_ssize_t, place=Py_ssize_t)
     cpdef list finish(self)
 
-    @cython.locals(operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)
+    @cython.locals(op=Op, operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)
     cdef int _propagate(self, Tensor node, grad, Py_ssize_t start) except -1
     cdef int _accumulate(self, Tensor node, grad) except -1
     cdef Tensor _own(self, grad)
     cdef int _seed(self, Tensor root, gradient, Py_ssize_t slot) except -1
-
-
-cdef bint _fits(gradient, Tensor operand) except -1
 
 
 cdef object _misfit(Tensor node, Py_ssize_t index, Tensor operand, gradient, kind)

@@ -15,8 +15,11 @@ import threading
 from typing import Any
 
 import treadle.ndarray as _nd
+from treadle.autograd._arrays import alike
 from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._node import STATE, GraphView
+from treadle.autograd._op import mirrored
+from treadle.autograd._tables import Integers, Slots
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TensorTuple, TupleGradient
 from treadle.autograd.errors import GradientError, OpContractError
@@ -43,16 +46,19 @@ def differentiate(
     retain_graph: bool,
     create_graph: bool,
     boundary: bool = False,
+    accumulate: bool = True,
 ) -> list[Any] | None:
     """Run backward from the roots: into the leaves' ``.grad``, or, with targets, to a list of their gradients.
+
+    Unless ``accumulate``, what stood in ``.grad`` is replaced.
 
     With ``boundary`` the run ends at the targets: one does not count what reaches it through another, their hooks do
     not run, and what lies behind them is left alone.
     """
     if create_graph:
         with enable_grad():
-            return Run(roots, gradients, targets, True, True, boundary).finish()
-    return Run(roots, gradients, targets, retain_graph, False, boundary).finish()
+            return Run(roots, gradients, targets, True, True, boundary, accumulate).finish()
+    return Run(roots, gradients, targets, retain_graph, False, boundary, accumulate).finish()
 
 
 class Run:
@@ -66,8 +72,10 @@ class Run:
         retain_graph: bool,
         create_graph: bool,
         boundary: bool,
+        accumulate: bool,
     ) -> None:
         self.boundary = boundary
+        self.accumulate = accumulate
         self.ends = set(map(id, targets)) if boundary and targets is not None else set()
         self.watcher = STATE.watcher
         self.retain_graph = retain_graph
@@ -75,20 +83,20 @@ class Run:
         self.xp = _functions if create_graph else _nd
         self.nodes: list[Any] = []
         self.grads: list[Any] = []
-        self.pending: list[int] = []
-        self.edges: list[int] = []
-        self.starts: list[int] = []
+        self.pending = Integers()
+        self.edges = Integers()
+        self.starts = Integers()
         self.needed: list[bool] | None = None
         self.found: list[Any] | None = None
         self.target_slots: dict[int, list[int]] = {}
         slots = self._discover(roots)
         for root, gradient in zip(roots, gradients, strict=True):
-            self._seed(root, gradient, slots[root])
+            self._seed(root, gradient, slots.find(root))
         if targets is not None:
             self._aim(targets, slots)
 
-    def _discover(self, roots: tuple[Tensor, ...]) -> dict[Tensor, int]:
-        slots: dict[Tensor, int] = {}
+    def _discover(self, roots: tuple[Tensor, ...]) -> Slots:
+        slots = Slots()
         nodes = self.nodes
         edges = self.edges
         pending = self.pending
@@ -99,15 +107,15 @@ class Run:
                     "computed under no_grad() or from detached or integer tensors"
                 )
             root.data  # noqa: B018 - lazy mode may have put it off
-            if root not in slots:
-                slots[root] = len(nodes)
+            if slots.find(root) < 0:
+                slots.put(root, len(nodes))
                 nodes.append(root)
-                pending.append(0)
+                pending.push(0)
         position = 0
         while position < len(nodes):
             node = nodes[position]
             position += 1
-            self.starts.append(len(edges))
+            self.starts.push(edges.length())
             if node._op is None or (self.ends and id(node) in self.ends):
                 continue
             inputs = node._inputs
@@ -115,21 +123,27 @@ class Run:
                 raise node._freed()
             for operand in inputs:
                 if not operand._requires_grad:
-                    edges.append(-1)
+                    edges.push(-1)
                     continue
-                slot = slots.get(operand, -1)
+                slot = slots.find(operand)
                 if slot < 0:
                     slot = len(nodes)
-                    slots[operand] = slot
+                    slots.put(operand, slot)
                     nodes.append(operand)
-                    pending.append(0)
-                pending[slot] += 1
-                edges.append(slot)
+                    pending.push(0)
+                pending.add(slot, 1)
+                edges.push(slot)
+        self.starts.push(edges.length())
         self.grads = [None] * len(nodes)
         return slots
 
     def _seed(self, root: Tensor, gradient: Any, slot: int) -> None:
         """Put the gradient that backward starts with at a root."""
+        if gradient is None and root.dtype.kind == "c":
+            raise GradientError(
+                f"backward: the tensor is complex ({root.dtype}), which has no gradient by default; give one, or take "
+                "real(), imag() or abs() first"
+            )
         if gradient is None:
             gradient = constant(_nd.ones_like(root.data))
         elif not isinstance(gradient, Tensor):
@@ -143,12 +157,13 @@ class Run:
         value = gradient if self.create_graph else gradient.data
         self.grads[slot] = value if self.grads[slot] is None else self.grads[slot] + value
 
-    def _aim(self, targets: tuple[Tensor, ...], slots: dict[Tensor, int]) -> None:
+    def _aim(self, targets: tuple[Tensor, ...], slots: Slots) -> None:
         """Mark the nodes from which a target is reached; rules run for those only."""
         self.found = [None] * len(targets)
         for index, target in enumerate(targets):
-            if target in slots:
-                self.target_slots.setdefault(slots[target], []).append(index)
+            slot = slots.find(target)
+            if slot >= 0:
+                self.target_slots.setdefault(slot, []).append(index)
         needed = [False] * len(self.nodes)
         leads = [False] * len(self.nodes)
         for slot in reversed(self._order()):
@@ -160,22 +175,19 @@ class Run:
 
     def _edges_of(self, slot: int) -> list[int]:
         """The slots of a node's operands, -1 for those without gradient."""
-        stop = self.starts[slot + 1] if slot + 1 < len(self.starts) else len(self.edges)
-        return self.edges[self.starts[slot] : stop]
+        return [self.edges.at(place) for place in range(self.starts.at(slot), self.starts.at(slot + 1))]
 
     def _order(self) -> list[int]:
         """The slots in topological order, results before operands."""
-        pending = list(self.pending)
-        order = [slot for slot, count in enumerate(pending) if count == 0]
+        pending = self.pending.copied()
+        order = [slot for slot in range(pending.length()) if pending.at(slot) == 0]
         position = 0
         while position < len(order):
             slot = order[position]
             position += 1
             for edge in self._edges_of(slot):
-                if edge >= 0:
-                    pending[edge] -= 1
-                    if pending[edge] == 0:
-                        order.append(edge)
+                if edge >= 0 and pending.add(edge, -1) == 0:
+                    order.append(edge)
         return order
 
     def finish(self) -> list[Any] | None:
@@ -183,8 +195,11 @@ class Run:
         nodes = self.nodes
         grads = self.grads
         pending = self.pending
-        ready = [slot for slot, count in enumerate(pending) if count == 0]
-        while ready:
+        ready = Integers()
+        for slot in range(len(nodes)):
+            if pending.at(slot) == 0:
+                ready.push(slot)
+        while ready.length() > 0:
             slot = ready.pop()
             node = nodes[slot]
             grad = grads[slot]
@@ -201,17 +216,15 @@ class Run:
                 continue
             if node._retain_grad and self.found is None:
                 self._accumulate(node, grad)
-            start = self.starts[slot]
+            start = self.starts.at(slot)
             if self.needed is None or self.needed[slot]:
                 if self.watcher is not None:
                     self.watcher.gradient(node, grad)
                 self._propagate(node, grad, start)
-            for place in range(start, start + len(node._inputs)):
-                edge = self.edges[place]
-                if edge >= 0:
-                    pending[edge] -= 1
-                    if pending[edge] == 0:
-                        ready.append(edge)
+            for place in range(start, self.starts.at(slot + 1)):
+                edge = self.edges.at(place)
+                if edge >= 0 and pending.add(edge, -1) == 0:
+                    ready.push(edge)
             if not self.retain_graph:
                 node._release()
         return self.found
@@ -220,8 +233,13 @@ class Run:
         """Run the rule of a node and add its results to the gradients of the operands."""
         op: Any = node._op
         inputs: Any = node._inputs
-        if self.create_graph:
+        results: Any
+        if node._data.dtype.kind == "c" and op.holomorphic:
+            results = mirrored(op, self.xp, grad, GraphView(node, constant) if self.create_graph else node)
+        elif self.create_graph:
             results = op.backward(self.xp, grad, GraphView(node, constant))
+        elif op._is_direct:
+            results = op._gradients(grad, node)
         else:
             results = op.backward(self.xp, grad, node)
         if type(results) is not tuple:
@@ -234,15 +252,15 @@ class Run:
             results = op_hooked(node, results, grad, self.create_graph)
         grads = self.grads
         for index in range(len(inputs)):
-            slot = self.edges[start + index]
+            slot = self.edges.at(start + index)
             if slot < 0:
                 continue
             gradient = results[index]
             operand = inputs[index]
             if self.create_graph:
-                if not isinstance(gradient, Tensor) or not _fits(gradient.data, operand):
+                if not isinstance(gradient, Tensor) or not alike(gradient.data, operand._data):
                     _check_items(node, index, operand, gradient, Tensor)
-            elif type(gradient) is not _array_type or not _fits(gradient, operand):
+            elif not alike(gradient, operand._data):
                 _check_items(node, index, operand, gradient, NDArray)
             if self.watcher is not None:
                 self.watcher.contribution(node, index, operand, gradient)
@@ -250,9 +268,9 @@ class Run:
             grads[slot] = gradient if before is None else before + gradient
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
-        """Add to ``.grad``."""
+        """Add to ``.grad``, or put into its place."""
         with _lock:
-            before = node._grad
+            before = node._grad if self.accumulate else None
             if before is None:
                 node._grad = self._own(grad)
             elif self.create_graph:
@@ -270,14 +288,9 @@ class Run:
         return constant(grad.copy())
 
 
-def _fits(gradient: NDArray, operand: Tensor) -> bool:
-    value = operand._data
-    return gradient.shape == value.shape and gradient.dtype is value.dtype and gradient.device is value.device
-
-
 def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:
     """A tensor tuple's gradient is one for each of its items, or None; all else that comes here does not fit."""
-    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple):
+    if not isinstance(gradient, TupleGradient) or not isinstance(operand, TensorTuple) or not operand.takes(gradient):
         raise _misfit(node, index, operand, gradient, kind)
 
 

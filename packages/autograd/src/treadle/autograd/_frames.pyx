@@ -5,6 +5,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.weakref cimport PyWeakref_NewRef
 
+from treadle.ndarray.errors import TreadleError
+
 cdef extern from *:
     """
     #if defined(_MSC_VER)
@@ -35,10 +37,6 @@ cdef extern from "Python.h":
 cdef class Scope:
     """One call of a module: the module (weakly, so that no node keeps it alive), its class's name, the call around."""
 
-    cdef readonly object module
-    cdef readonly str kind
-    cdef readonly Scope outer
-
 
 cdef class Scoped:
     """Base of what is called and has a ``forward``: the call runs it, and nodes made meanwhile know the call.
@@ -62,9 +60,15 @@ cdef class Scoped:
             if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
+        except TreadleError as error:
+            self._note_place(error)
+            raise
         finally:
             Py_XDECREF(treadle_scope)
             treadle_scope = outer
+
+    def _note_place(self, error):
+        """Say in a note of an error that leaves this call where it came up; a subclass knows."""
 
     def named_parts(self):
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""
@@ -74,44 +78,49 @@ cdef class Scoped:
 cdef str _NAME = "__name__"
 
 
+cdef object _last = None  # the code that was found last: most positions are of one function, and need no look again
+
+
 @cython.final
 @cython.no_gc
-@cython.freelist(256)
+@cython.freelist(1024)
 cdef class Position:
     """A code object, an instruction in it, and the call of a module. The garbage collector need not look at it."""
 
-    cdef readonly object code
-    cdef readonly int instruction
-    cdef readonly Scope scope
 
-
-def position():
+cpdef Position position():
     """The :class:`Position` of the innermost frame whose module is not treadle's, or None.
 
     Looking the line number up is left to the reader: most positions are never read.
     """
+    global _last
     cdef PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get())
     cdef PyFrameObject *outer
     cdef PyCodeObject *code
-    cdef object name
     cdef Position result
     if frame == NULL:
         return None
     while True:
-        name = (<dict>PyFrame_GetGlobals(frame)).get(_NAME)
-        if not isinstance(name, str) or not (<str>name).startswith("treadle."):
+        code = PyFrame_GetCode(frame)
+        if <void *>code == <void *>_last or not _is_ours(frame):
             break
         outer = PyFrame_GetBack(frame)
         if outer == NULL:
             break
+        Py_DECREF(code)
         Py_DECREF(frame)
         frame = outer
-    code = PyFrame_GetCode(frame)
     result = Position.__new__(Position)
     result.code = <object>code
     result.instruction = PyFrame_GetLasti(frame)
     if treadle_scope != NULL:
         result.scope = <Scope>treadle_scope
+    _last = <object>code
     Py_DECREF(code)
     Py_DECREF(frame)
     return result
+
+
+cdef bint _is_ours(PyFrameObject *frame) except -1:
+    cdef object name = (<dict>PyFrame_GetGlobals(frame)).get(_NAME)
+    return isinstance(name, str) and (<str>name).startswith("treadle.")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._tuples import TensorTuple, TupleGradient
 from treadle.autograd.errors import OpContractError
 from treadle.ndarray import NDArray
 
@@ -26,8 +27,7 @@ def hooked(node: Tensor, grad: Any, create_graph: bool) -> Any:
 def op_hooked(node: Tensor, results: tuple[Any, ...], grad: Any, create_graph: bool) -> tuple[Any, ...]:
     """The gradients of a node's inputs, which its rule has given, as its op hooks leave them."""
     for hook in node.op_hooks:
-        given = results if create_graph else tuple(_shown(each) for each in results)
-        changed = hook(node, given, grad if create_graph else _shown(grad))
+        changed = hook(node, tuple(_shown(each) for each in results), _shown(grad))
         if changed is None:
             continue
         changed = changed if type(changed) is tuple else (changed,)
@@ -35,12 +35,28 @@ def op_hooked(node: Tensor, results: tuple[Any, ...], grad: Any, create_graph: b
             raise OpContractError(
                 f"op hook {hook!r} of {node.op}: it gave {len(changed)} gradients for {len(results)} inputs"
             )
-        results = tuple(each.data if not create_graph and isinstance(each, Tensor) else each for each in changed)
+        results = tuple(_taken(each, not create_graph) for each in changed)
+        for index, operand in enumerate(node.inputs):
+            if isinstance(operand, TensorTuple) and not isinstance(results[index], TupleGradient):
+                raise OpContractError(
+                    f"op hook {hook!r} of {node.op}: the gradient of input {index}, the result of {operand.op}, must "
+                    f"be a tuple with a Tensor or None for each item, not {type(changed[index]).__name__}"
+                )
     return results
 
 
-def _shown(value: Any) -> Any:
-    return constant(value) if type(value) is NDArray else value
+def _shown(gradient: Any) -> Any:
+    """A gradient as hooks see it: a tensor, or a tuple of them for an op with several results."""
+    if isinstance(gradient, TupleGradient):
+        return tuple(_shown(each) for each in gradient.items)
+    return constant(gradient) if type(gradient) is NDArray else gradient
+
+
+def _taken(gradient: Any, plain: bool) -> Any:
+    """What a hook gave, as the engine computes with it."""
+    if type(gradient) is tuple:
+        return TupleGradient(tuple(_taken(each, plain) for each in gradient))
+    return gradient.data if plain and isinstance(gradient, Tensor) else gradient
 
 
 def _fits(result: Tensor, node: Tensor) -> bool:

@@ -7,12 +7,9 @@ from functools import lru_cache
 from os.path import basename
 from types import CodeType
 
-__all__ = ["Location", "Scope", "Scoped", "locate", "position"]
+from treadle.autograd._frames import Position, Scope, Scoped, position
 
-try:
-    from treadle.autograd._frames import Position, Scope, Scoped, position
-except ImportError:  # not compiled
-    from treadle.autograd._uncompiled import Position, Scope, Scoped, position  # type: ignore[assignment]
+__all__ = ["Location", "Scope", "Scoped", "locate", "position"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,3 +9,7 @@ cdef object _functions
 @cython.trashcan(True)
 cdef class Methods(Node):
     pass
+
+
+@cython.locals(twin=Methods)
+cpdef object rebuilt(kind, data, bint requires_grad, name, attributes)

@@ -5,12 +5,15 @@ Compiled by Cython with the types of ``_methods.pxd``. The functions are bound b
 they are made of ops, which are made of tensors.
 """
 
+import copy
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from treadle.autograd._node import Node
-from treadle.ndarray import Device, DType, ShapeError
+from treadle.autograd.errors import GradientError
+from treadle.autograd.mode import is_grad_enabled
+from treadle.ndarray import Device, DType, NDArray, ShapeError
 
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Tensor
@@ -93,6 +96,45 @@ class Methods(Node):
     def __format__(self, specification: str) -> str:
         return format(self._value().item(), specification) if specification else str(self)
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write into a tensor that takes part in no graph. The version counter tells graphs that saved the values."""
+        if is_grad_enabled() and (self._requires_grad or getattr(value, "requires_grad", False)):
+            what = "a leaf" if self._op is None else f"the result of {self._op}{self._built_at()},"
+            raise GradientError(
+                f"assignment into {what} of shape {self.shape} is not recorded: what was computed from it before would "
+                "change too; use set_item(x, index, value), which gives a new tensor, or write under no_grad()"
+            )
+        if isinstance(index, tuple):
+            index = tuple([each._value() if isinstance(each, Methods) else each for each in index])
+        elif isinstance(index, Methods):
+            index = index._value()
+        self._value()[index] = value._value() if isinstance(value, Methods) else value
+
+    # --- copies ---------------------------------------------------------------------------------------------------
+    def __copy__(self) -> Any:
+        self._must_be_leaf("copied")
+        return rebuilt(type(self), self._value()[...], self._requires_grad, self._name, getattr(self, "__dict__", None))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        self._must_be_leaf("copied")
+        twin = memo[id(self)] = rebuilt(type(self), self._value().copy(), self._requires_grad, self._name, None)
+        if getattr(self, "__dict__", None):
+            twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        if self._grad is not None:
+            twin.grad = rebuilt(type(self._grad), self._grad.data.copy(), False, None, None)
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._must_be_leaf("pickled")
+        attributes = getattr(self, "__dict__", None) or None
+        return rebuilt, (type(self), self._value(), self._requires_grad, self._name, attributes)
+
+    def _must_be_leaf(self, what: str) -> None:
+        if self._op is not None:
+            raise GradientError(
+                f"the result of {self._op}{self._built_at()} cannot be {what} with its graph; take its detach()"
+            )
+
     # --- operators that are functions ------------------------------------------------------------------------------
     def __getitem__(self, index: Any) -> "Tensor":
         return _functions.get_item(self, index)
@@ -120,6 +162,21 @@ class Methods(Node):
 
     def __mod__(self, other: Any) -> "Tensor":
         return _functions.remainder(self, other)
+
+    def __rfloordiv__(self, other: Any) -> "Tensor":
+        return _functions.floor_divide(other, self)
+
+    def __rmod__(self, other: Any) -> "Tensor":
+        return _functions.remainder(other, self)
+
+    def __rand__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_and(other, self)
+
+    def __ror__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_or(other, self)
+
+    def __rxor__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_xor(other, self)
 
     def realize(self) -> Any:
         """Compute the value now if lazy mode has put it off. Returns self."""
@@ -202,3 +259,18 @@ class Methods(Node):
         """On another device, of another dtype; gradients flow back. Self if nothing changes."""
         moved: Any = self if device is None or self.device == device else _functions.to_device(self, device)
         return moved if dtype is None or moved.dtype == dtype else _functions.astype(moved, dtype)
+
+
+def rebuilt(kind: Any, data: NDArray, requires_grad: bool, name: str | None, attributes: dict[str, Any] | None) -> Any:
+    """A leaf of a class around an array, with a subclass's attributes: what copies and pickles are made with.
+
+    Pickles are for worker processes, who trust each other. Gradients and hooks stay behind; ``deepcopy`` alone takes
+    the gradient along, as in PyTorch.
+    """
+    twin = kind.__new__(kind)
+    twin._start(data)
+    twin._name = name
+    twin._requires_grad = requires_grad
+    if attributes:
+        twin.__dict__.update(attributes)
+    return twin

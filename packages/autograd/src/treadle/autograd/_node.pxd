@@ -1,6 +1,9 @@
 # The types of _node.py.
 cimport cython
 
+from treadle.autograd._arrays cimport total_version, untrack
+from treadle.autograd._frames cimport position
+
 
 cdef class State:
     cdef public Py_ssize_t live
@@ -53,10 +56,6 @@ cdef class Node:
 
     @cython.locals(node=Node, inputs=tuple)
     cpdef bint needs_grad(self, Py_ssize_t index) except -1
-
-
-@cython.locals(total="long long")
-cdef long long _total_version(tuple saved) except -1
 
 
 @cython.locals(total="long long", node=Node)

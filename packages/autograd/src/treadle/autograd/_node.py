@@ -11,8 +11,10 @@ by the interpreter's trashcan, which the extension type opts into.
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from treadle.autograd._arrays import total_version, untrack
+from treadle.autograd._frames import position
 from treadle.autograd._handle import Handle
-from treadle.autograd._location import Location, Scope, locate, position
+from treadle.autograd._location import Location, Scope, locate
 from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
 from treadle.ndarray import NDArray
 
@@ -92,11 +94,9 @@ class Node:
         if self._counted:
             STATE.live -= 1
 
-    def _start(self, data: NDArray | None) -> None:
-        """Give every field its first value: a constant without a graph."""
-        STATE.live += 1
-        self._counted = True
-        self._data: Any = data  # an NDArray; None while lazy mode puts it off
+    def _born(self) -> None:
+        """Give every field its first value: what the compiled class does by itself."""
+        self._data: Any = None  # an NDArray; None while lazy mode puts it off
         self._grad: Tensor | None = None
         self._hooks: Any = None
         self._op_hooks: Any = None
@@ -108,22 +108,30 @@ class Node:
         self._exchanges_seen = 0
         self._versions = 0
         self._first_version = 0
-        self._spec: tuple[Any, ...] = ()
+        self._spec: Any = None
         self._waiting: tuple[Any, ...] | None = None
         self._position: Any = None
         self._name: str | None = None
+        self._counted = False
         self._requires_grad = False
         self._retain_grad = False
+
+    def _start(self, data: NDArray | None) -> None:
+        """Begin as a constant without a graph; the other fields are None, 0 and False from birth."""
+        STATE.live += 1
+        self._counted = True
+        self._data = data
 
     def _record(self, op: "Op", inputs: "tuple[Tensor, ...]", saved: tuple[Any, ...]) -> None:
         """Become the result of ``op``."""
         self._op = op
         self._inputs = inputs
+        untrack(inputs)
         self._position = position()
         self._saved = saved
         self._requires_grad = True
         if saved:
-            self._versions = _total_version(saved)
+            self._versions = total_version(saved)
             self._exchanges_seen = _total_exchanges(inputs)
 
     def _value(self) -> NDArray:
@@ -155,7 +163,7 @@ class Node:
         if self._requires_grad:
             self._saved = saved
             if saved:
-                self._versions = _total_version(saved)
+                self._versions = total_version(saved)
 
     @property
     def waiting(self) -> tuple[Any, ...] | None:
@@ -216,7 +224,7 @@ class Node:
         saved = self._saved
         if saved is None:
             raise self._freed()
-        if saved and _total_version(saved) != self._versions:
+        if saved and total_version(saved) != self._versions:
             raise SavedValueError(
                 f"{self._op}: a value saved for its backward rule was overwritten in place after the op ran"
                 f"{self._built_at()}; write into a copy, or after backward()"
@@ -259,7 +267,8 @@ class Node:
         """Call ``hook(node, gradients, grad)`` after the backward rule of the op that made this tensor has run.
 
         ``node`` is this tensor, ``gradients`` the rule's results, one for each of ``node.inputs`` (None where none is
-        wanted), and ``grad`` the gradient of this tensor. The hook returns None, or the gradients to take instead.
+        wanted), and ``grad`` the gradient of this tensor. The gradient of an op's several results together is a tuple
+        with None for those that nothing used. The hook returns None, or the gradients to take instead.
         Raises GradientError for a leaf and for a tensor that requires no grad.
         """
         if self._op is None or not self._requires_grad:
@@ -347,15 +356,6 @@ def broken(tensor: "Tensor", reason: str, sources: "tuple[Tensor, ...]") -> None
             tensor._inherit(each)
 
 
-def _total_version(saved: tuple[Any, ...]) -> int:
-    """The sum of the version counters. They only grow, so an equal sum means that none has changed."""
-    total = 0
-    for value in saved:
-        if type(value) is _array_type:
-            total += value.version
-    return total
-
-
 def _total_exchanges(inputs: "tuple[Tensor, ...]") -> int:
     """How often the inputs' arrays have been exchanged, all together."""
     total = 0
@@ -397,10 +397,16 @@ class GraphView:
         return self._constant(value) if owner is None else owner
 
 
-if __file__.endswith(".py"):  # uncompiled: __dealloc__ is a name like any other
+if __file__.endswith(".py"):  # uncompiled: fields have to be made, and __dealloc__ is a name like any other
+
+    def _new(kind: Any, *arguments: Any, **keywords: Any) -> Any:
+        self = object.__new__(kind)
+        self._born()
+        return self
 
     def _count_down(self: Node) -> None:
-        if getattr(self, "_counted", False):
+        if self._counted:
             STATE.live -= 1
 
+    Node.__new__ = _new  # type: ignore[method-assign, assignment]
     Node.__del__ = _count_down  # type: ignore[attr-defined]

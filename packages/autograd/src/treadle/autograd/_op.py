@@ -1,11 +1,15 @@
 """What ops share outside of the hot path: how they print, and how operands that are no tensors are met."""
 
+import functools
 import inspect
 from typing import Any
 
 from treadle.ndarray import DTypeError, NDArray
 
-__all__ = ["as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "named", "refuse"]
+__all__ = [
+    "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "named", "refuse",
+    "rule_of",
+]  # fmt: skip
 
 
 def configuration(op: object) -> dict[str, Any]:
@@ -47,14 +51,29 @@ def _short(value: Any) -> str:
     return str(value) if type(value).__name__ == "DType" else repr(value)
 
 
-def as_scalar(value: Any) -> bool | int | float | None:
+def as_scalar(value: Any) -> bool | int | float | complex | None:
     """A Python scalar for a Python or NumPy scalar, which are weak both; None for anything else."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | complex):
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and not hasattr(value, "__setitem__"):
         scalar = value.item()
-        return scalar if isinstance(scalar, bool | int | float) else None
+        return scalar if isinstance(scalar, bool | int | float | complex) else None
     return None
+
+
+def mirrored(op: Any, xp: Any, grad: Any, node: Any) -> tuple[Any, ...]:
+    """The gradients of a holomorphic op's operands, by a rule that is written as for real numbers.
+
+    Such a rule gives g f'(x), and the gradient of a complex operand is g conj(f'(x)) = conj(conj(g) f'(x)).
+    """
+    results = op.backward(xp, xp.conj(grad), node)
+    given = results if isinstance(results, tuple | list) else (results,)
+    return tuple([xp.conj(each) if each is not None and each.dtype.kind == "c" else each for each in given])
+
+
+def rule_of(op: Any, dtype: Any) -> Any:
+    """The backward rule of an op whose result is of a dtype, to be called with (xp, grad, node)."""
+    return functools.partial(mirrored, op) if dtype.kind == "c" and op.holomorphic else op.backward
 
 
 def is_data(value: Any) -> bool:

@@ -1,6 +1,7 @@
 # The types of _tensor.py.
 cimport cython
 
+from treadle.autograd._arrays cimport differentiable
 from treadle.autograd._methods cimport Methods
 from treadle.autograd._node cimport STATE, State, broken
 
@@ -9,12 +10,19 @@ cdef object _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
 
 
 cdef class Op:
-    pass
+    cdef bint _is_direct
+
+    cdef object _compute(self, tuple inputs)
+    cdef tuple _kept(self, tuple inputs, data)
+    cdef object _gradients(self, grad, Tensor node)
 
 
-@cython.locals(requires_grad=bint, pending=bint, count=Py_ssize_t, node=Tensor, first=Tensor, second=Tensor,
-               tensor=Tensor)
-cpdef Tensor apply(op, tuple inputs)
+@cython.locals(requires_grad=bint, pending=bint, node=Tensor, tensor=Tensor)
+cpdef Tensor apply(Op op, tuple inputs)
+
+
+@cython.locals(count=Py_ssize_t, first=Tensor, second=Tensor, node=Tensor)
+cdef tuple _forward(Op op, tuple inputs)
 
 
 @cython.locals(tensor=Tensor)

@@ -8,8 +8,10 @@ from typing import Any
 
 import treadle.ndarray as _nd
 from treadle.autograd import _op
+from treadle.autograd._arrays import differentiable
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
+from treadle.autograd._watching import without_gradient
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
@@ -52,6 +54,7 @@ class Op:
     the namespace to compute with: ``treadle.ndarray``, or, for gradients that can be differentiated again, the tensor
     functions of the same names. ``infer(self, shapes, dtypes)`` gives the shape and dtype of the result without
     computing. An op keeps no per-call state, and neither method writes into its arguments.
+    ``holomorphic``: the op is complex differentiable, and ``backward`` written as for real numbers, see docs/own-op.md.
 
     >>> import treadle.autograd as ag
     >>> class Cube(ag.Op):
@@ -67,8 +70,24 @@ class Op:
     [12.0]
     """
 
+    holomorphic = False
+
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
+
+    _is_direct: bool
+
+    def _compute(self, inputs: "tuple[Tensor, ...]") -> Any:
+        """Compiled families of ops, which set ``_is_direct``: the result's array, without the call of ``forward``."""
+        raise NotImplementedError
+
+    def _kept(self, inputs: "tuple[Tensor, ...]", data: NDArray) -> tuple[Any, ...]:
+        """The same families: what ``forward`` would have saved."""
+        raise NotImplementedError
+
+    def _gradients(self, grad: NDArray, node: "Tensor") -> Any:
+        """The same families: what ``backward`` gives for arrays."""
+        raise NotImplementedError
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[NDArray, tuple[Any, ...]]:
         """The result and what backward needs."""
@@ -113,6 +132,32 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
         for value in inputs:
             node = value
             node._value()
+    data: Any
+    saved: Any = None
+    if op._is_direct:
+        data = op._compute(inputs)
+    else:
+        data, saved = _forward(op, inputs)
+    tensor = Tensor.__new__(Tensor)
+    tensor._start(data)
+    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and differentiable(data):
+        tensor._record(op, inputs, op._kept(inputs, data) if saved is None else saved)
+    elif not requires_grad:
+        for value in inputs:
+            node = value
+            if node._breaks is not None:
+                tensor._inherit(node)
+    elif not differentiable(data):
+        tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
+    elif not is_inference_mode_enabled():
+        tensor._break("computed under no_grad()", inputs)
+    if STATE.watcher is not None:
+        STATE.watcher.made(tensor, op, inputs)
+    return tensor
+
+
+def _forward(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What ``forward`` gives for the operands' arrays, once it is known to be an array and a tuple."""
     count = len(inputs)
     result: Any
     if count == 2:
@@ -125,25 +170,9 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
         result = op.forward(_nd, *[node._data for node in inputs])
     if type(result) is not tuple or len(result) != 2 or type(result[0]) is not _array_type:
         raise OpContractError(f"{op}: forward must return (array, saved), not {_op.kind_of(result)}")
-    data, saved = result
-    if type(saved) is not tuple:
-        raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(saved).__name__}")
-    tensor = Tensor.__new__(Tensor)
-    tensor._start(data)
-    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and data.dtype.kind == "f":
-        tensor._record(op, inputs, saved)
-    elif not requires_grad:
-        for value in inputs:
-            node = value
-            if node._breaks is not None:
-                tensor._inherit(node)
-    elif data.dtype.kind != "f":
-        tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
-    elif not is_inference_mode_enabled():
-        tensor._break("computed under no_grad()", inputs)
-    if STATE.watcher is not None:
-        STATE.watcher.made(tensor, op, inputs)
-    return tensor
+    if type(result[1]) is not tuple:
+        raise OpContractError(f"{op}: what forward saves must be a tuple, not {type(result[1]).__name__}")
+    return result
 
 
 def deferred(op: Op, inputs: "tuple[Tensor, ...]", spec: tuple[Any, ...], requires_grad: bool) -> "Tensor":
@@ -198,19 +227,12 @@ def _compared(name: str, data: NDArray, x: Any, y: Any) -> "Tensor":
     return without_gradient(name, constant(data), (x, y), {}, "a comparison has no gradient")
 
 
-def without_gradient(name: str, tensor: "Tensor", operands: Any, options: dict[str, Any], reason: str) -> "Tensor":
-    """The result of an array function that has no gradient, with the reason noted; watchers are shown it."""
-    broken(tensor, reason, tuple([each for each in operands if isinstance(each, Tensor)]))
-    if STATE.watcher is not None:
-        STATE.watcher.plain(tensor, _op.named(name, options), operands)
-    return tensor
-
-
 class Tensor(Methods):
     """An array in a computational graph, and the node of the op that made it.
 
     ``data`` is an array or what ``treadle.ndarray.asarray`` takes (whose memory is shared where it can be), or another
-    tensor. ``requires_grad`` (floating dtypes only) makes ops on it record a graph, and ``backward()`` fill ``.grad``.
+    tensor. ``requires_grad`` (floating and complex dtypes only) makes ops on it record a graph, and ``backward()`` fill
+    ``.grad``.
     ``name`` is shown in pictures of the graph.
 
     Python and NumPy scalars are weak beside a tensor: ``x * 2.5`` keeps x's floating dtype.
@@ -258,7 +280,7 @@ class Tensor(Methods):
             raise AttributeError(f"the data of the result of {self._op} is read-only; only a leaf's can be exchanged")
         if type(value) is not _array_type:
             raise DTypeError(f"Tensor.data must be an NDArray, not {type(value).__name__}")
-        if self._requires_grad and value.dtype.kind != "f":
+        if self._requires_grad and value.dtype.kind not in "fc":
             raise DTypeError(f"Tensor.data: this tensor requires grad, which {value.dtype.name} values cannot have")
         self._exchange(value)
 
@@ -287,16 +309,16 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor. Can be set on leaves of a floating dtype."""
+        """Whether gradients flow to this tensor. Can be set on leaves of a floating or complex dtype."""
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if self._op is not None:
             raise GradientError(f"requires_grad of the result of {self._op} cannot be set; use detach()")
-        if value and self.dtype.kind != "f":
+        if value and self.dtype.kind not in "fc":
             name = self.dtype.name
-            raise DTypeError(f"only floating tensors can require grad, not {name}; convert with astype")
+            raise DTypeError(f"only floating and complex tensors can require grad, not {name}; convert with astype")
         self._requires_grad = value
 
     @property
@@ -309,17 +331,26 @@ class Tensor(Methods):
         self._name = value
 
     # --- the graph ------------------------------------------------------------------------------------------------
-    def backward(self, grad: "Tensor | None" = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+    def backward(
+        self,
+        grad: "Tensor | None" = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+        *,
+        accumulate: bool = True,
+    ) -> None:
         """Add the gradients of this tensor to ``.grad`` of every leaf it depends on.
 
         ``grad`` is the gradient of this tensor, of its shape and dtype; ones by default, which for more than one
-        element gives the gradient of the sum. The graph is freed on the way unless ``retain_graph``; with
-        ``create_graph`` the gradients have graphs of their own (and the graph is kept).
+        element gives the gradient of the sum, and which complex tensors do not have. The graph is freed on the way
+        unless ``retain_graph``; with ``create_graph`` the gradients have graphs of their own (and the graph is kept).
+        With ``accumulate=False`` the gradients replace what stands in ``.grad``, so that no ``zero_grad`` is needed
+        before; leaves that this tensor does not depend on keep theirs.
 
         Raises GradientError if nothing here requires grad, GraphFreedError if the graph was freed, SavedValueError if
         a saved value was overwritten, OpContractError if a rule's result is wrong.
         """
-        _differentiate((self,), (grad,), None, retain_graph, create_graph)
+        _differentiate((self,), (grad,), None, retain_graph, create_graph, accumulate=accumulate)
 
     def detach(self) -> "Tensor":
         """A tensor with the same memory and no graph."""
@@ -342,44 +373,6 @@ class Tensor(Methods):
         if self._grad is not None:
             parts.append(f"grad of shape {self._grad.shape}")
         return f"Tensor({', '.join(parts)})"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
-        if self._op is not None:
-            raise GradientError(f"the result of {self._op} cannot be copied with its graph; copy its detach()")
-        twin = constant(self._value().copy()) if type(self) is Tensor else self._twin(memo)
-        twin.name = self._name
-        twin.requires_grad = self._requires_grad
-        if self._grad is not None:
-            twin.grad = constant(self._grad.data.copy())
-        memo[id(self)] = twin
-        return twin
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a tensor is not pickled or copied shallowly; use copy.deepcopy, or save its data")
-
-    def _twin(self, memo: dict[int, Any]) -> Any:
-        """A fresh object of the subclass with copied values and attributes."""
-        import copy
-
-        twin: Any = type(self).__new__(type(self))
-        Tensor.__init__(twin, self._value().copy())
-        if hasattr(self, "__dict__"):
-            twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return twin
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write into a tensor that takes part in no graph. The version counter tells graphs that saved the values."""
-        if is_grad_enabled() and (self._requires_grad or getattr(value, "requires_grad", False)):
-            what = "a leaf" if self._op is None else f"the result of {self._op}{self._built_at()},"
-            raise GradientError(
-                f"assignment into {what} of shape {self.shape} is not recorded: what was computed from it before would "
-                "change too; use set_item(x, index, value), which gives a new tensor, or write under no_grad()"
-            )
-        if isinstance(index, tuple):
-            index = tuple([each.data if isinstance(each, Tensor) else each for each in index])
-        elif isinstance(index, Tensor):
-            index = index.data
-        self._value()[index] = value.data if isinstance(value, Tensor) else value
 
     # --- operators ------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> "Tensor":
@@ -447,3 +440,7 @@ class Tensor(Methods):
     def __ge__(self, other: Any) -> Any:
         value = _other("greater_equal", other)
         return NotImplemented if value is None else _compared("greater_equal", self._value() >= value, self, other)
+
+
+if __file__.endswith(".py"):  # uncompiled: a field of every op
+    Op._is_direct = False

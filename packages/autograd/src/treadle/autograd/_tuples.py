@@ -9,7 +9,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
 from treadle.autograd._tensor import Op, Tensor, constant, recorded
-from treadle.autograd.errors import OpContractError
+from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled
 from treadle.ndarray import DType, NDArray
 
@@ -31,6 +31,19 @@ class TensorTuple(Tensor):
     """The node of an op with several results. Its ``data`` is the first of ``parts``."""
 
     parts: tuple[NDArray, ...] = ()
+
+    def register_hook(self, hook: Any) -> Any:
+        raise GradientError(f"register_hook: this is all results of {self.op} together; register it at one of them")
+
+    def retain_grad(self) -> Any:
+        raise GradientError(f"retain_grad: this is all results of {self.op} together; ask one of them for it")
+
+    def takes(self, gradient: TupleGradient) -> bool:
+        """Whether a gradient has an array, or tensor, of its shape and dtype for each result, or None."""
+        if len(gradient.items) != len(self.parts):
+            return False
+        pairs = zip(gradient.items, self.parts, strict=True)
+        return all(g is None or (g.shape == part.shape and g.dtype is part.dtype) for g, part in pairs)
 
     def item_of(self, value: NDArray) -> Tensor | None:
         """The item whose values an array is, as a node; None for another array."""

@@ -7,15 +7,24 @@ from threading import Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from treadle.autograd._node import STATE
+from treadle.autograd._node import STATE, Node, broken
+from treadle.autograd._op import named
 from treadle.autograd.errors import GradientError
 
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Op, Tensor
 
-__all__ = ["Watcher"]
+__all__ = ["Watcher", "without_gradient"]
 
 _lock = Lock()
+
+
+def without_gradient(name: str, tensor: "Tensor", operands: Any, options: dict[str, Any], reason: str) -> "Tensor":
+    """The result of an array function that has no gradient, with the reason noted; watchers are shown it."""
+    broken(tensor, reason, tuple([each for each in operands if isinstance(each, Node)]))  # type: ignore[misc]
+    if STATE.watcher is not None:
+        STATE.watcher.plain(tensor, named(name, options), operands)
+    return tensor
 
 
 class Watcher:

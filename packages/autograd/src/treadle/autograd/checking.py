@@ -34,27 +34,40 @@ def _in_float64(tensors: Sequence[Tensor]) -> Iterator[None]:
     held = [each.data for each in tensors]
     try:
         for each in tensors:
-            each._exchange(nd.astype(each.data, "float64"))
+            each._exchange(nd.astype(each.data, _double(each)))
         yield
     finally:
         for each, data in zip(tensors, held, strict=True):
             each._exchange(data)
 
 
-def _perturbed(value: NDArray, h: float) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Move every element by +h and -h in turn and put it back; yields its index and the sign."""
+def _double(tensor: Tensor) -> str:
+    return "complex128" if tensor.dtype.kind == "c" else "float64"
+
+
+def _perturbed(value: NDArray, h: float) -> Iterator[tuple[tuple[int, ...], complex]]:
+    """Move every element by +h and -h in turn, a complex one also by +ih and -ih, and put it back.
+
+    Yields the element's index and 1 / 2 over the step, or i / 2 over the step without i: what a function's value is to
+    be multiplied by, so that the sum over all steps is the difference quotient, dL/dx + i dL/dy of a complex element.
+    """
+    steps: list[tuple[complex, complex]] = [(h, 0.5 / h), (-h, -0.5 / h)]
+    if value.dtype.kind == "c":
+        steps += [(1j * h, 0.5j / h), (-1j * h, -0.5j / h)]
     for index in product(*(range(length) for length in value.shape)):
         before = value[index].item()
         try:
-            for step in (h, -h):
+            for step, weight in steps:
                 value[index] = before + step
-                yield index, step
+                yield index, weight
         finally:
             value[index] = before
 
 
 def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor:
-    """The gradient of a scalar function of x by central differences over every element, as a float64 tensor.
+    """The gradient of a real scalar function of x by central differences over every element, as a float64 tensor.
+
+    Of complex x it is dL/dx + i dL/dy, by steps in both parts, as a complex128 tensor.
 
     ``function`` is called with x, whose values are exchanged for float64 ones meanwhile (so it may as well ignore its
     argument and refer to x, as a model does to its parameters); afterwards x holds its own array again, untouched.
@@ -68,12 +81,14 @@ def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor
     """
     if not isinstance(x, Tensor):
         raise DTypeError(f"numerical_gradient: x must be a Tensor, not {type(x).__name__}; wrap it with Tensor(...)")
-    if x.dtype.kind != "f":
-        raise DTypeError(f"numerical_gradient: x must be floating, not {x.dtype.name}; convert it with astype")
+    if x.dtype.kind not in "fc":
+        raise DTypeError(
+            f"numerical_gradient: x must be floating or complex, not {x.dtype.name}; convert it with astype"
+        )
     with _in_float64([x]):  # with the graph on: the function may differentiate
-        result = nd.zeros(x.shape, dtype="float64", device=x.device)
-        for index, step in _perturbed(x.data, h):
-            result[index] = result[index].item() + _scalar(function(x)) / (2.0 * step)
+        result = nd.zeros(x.shape, dtype=_double(x), device=x.device)
+        for index, weight in _perturbed(x.data, h):
+            result[index] = result[index].item() + _scalar(function(x)) * weight
         return constant(result)
 
 
@@ -82,13 +97,16 @@ def _scalar(value: Any) -> float:
         raise ShapeError(
             f"numerical_gradient: the function's value has shape {value.shape}; it must be a scalar, such as its sum"
         )
-    return float(value.item() if isinstance(value, Tensor) else value)
+    number = value.item() if isinstance(value, Tensor) else value
+    if isinstance(number, complex):
+        raise DTypeError("numerical_gradient: the function's value is complex; it must be real, such as its real part")
+    return float(number)
 
 
 def gradcheck(
     function: Function, inputs: Tensor | Sequence[Tensor], *, h: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
 ) -> bool:
-    """Compare the gradients of ``function(*inputs)`` with numerical ones, in float64.
+    """Compare the gradients of ``function(*inputs)`` with numerical ones, in float64 or complex128.
 
     Every element of every input that requires grad is compared; the outputs (a tensor or several, of any shape) enter
     with weights that differ element by element.
@@ -102,23 +120,31 @@ def gradcheck(
     True
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    difference = _difference(function, given, h, atol, rtol)
+    return _check(function, given, h, atol, rtol, False)
+
+
+def _check(
+    function: Function, given: tuple[Tensor, ...], h: float, atol: float, rtol: float, constant_allowed: bool
+) -> bool:
+    difference = _difference(function, given, h, atol, rtol, constant_allowed)
     if difference is not None:
         blame = "" if isinstance(function, Op) else _blame(function, given, h, atol, rtol)
         raise GradientCheckError(f"gradcheck: {difference}{blame}")
     return True
 
 
-def _difference(function: Function, given: tuple[Tensor, ...], h: float, atol: float, rtol: float) -> str | None:
+def _difference(
+    function: Function, given: tuple[Tensor, ...], h: float, atol: float, rtol: float, constant_allowed: bool = False
+) -> str | None:
     """Where the gradients differ from the central differences, in words; None where they do not."""
     checked = [each for each in given if each.requires_grad]
     if not checked:
         raise GradientError("gradcheck: no input requires grad")
-    floating = [each for each in given if each.dtype.kind == "f"]
+    floating = [each for each in given if each.dtype.kind in "fc"]
     with _in_float64(floating):
         versions = [each.data.version for each in given]
         with enable_grad():
-            analytic = _analytic(function, given, checked)
+            analytic = _analytic(function, given, checked, constant_allowed)
         if versions != [each.data.version for each in given]:
             raise GradientError("gradcheck: the function, or a rule in it, writes into an input")
         for number, tensor in enumerate(given):
@@ -139,8 +165,12 @@ def _blame(function: Function, given: tuple[Tensor, ...], h: float, atol: float,
     return "; the rule at fault:\n" + "\n".join(f"  {fault}" for fault in faults)
 
 
-def _analytic(function: Function, given: tuple[Tensor, ...], checked: list[Tensor]) -> list[NDArray]:
+def _analytic(
+    function: Function, given: tuple[Tensor, ...], checked: list[Tensor], constant_allowed: bool
+) -> list[NDArray]:
     outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
+    if not outputs and constant_allowed:
+        return [nd.zeros_like(each.data) for each in checked]
     if not outputs:
         raise GradientError("gradcheck: no output of the function requires grad; is the graph broken?")
     seeds = [constant(_weights(each)) for each in outputs]
@@ -154,9 +184,9 @@ def _analytic(function: Function, given: tuple[Tensor, ...], checked: list[Tenso
 def _difference_of(
     function: Function, given: tuple[Tensor, ...], number: int, analytic: NDArray, h: float, atol: float, rtol: float
 ) -> str | None:
-    numeric: dict[tuple[int, ...], float] = {}
-    for index, step in _perturbed(given[number].data, h):  # with the graph on: the function may differentiate
-        numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) / (2.0 * step)
+    numeric: dict[tuple[int, ...], complex] = {}
+    for index, weight in _perturbed(given[number].data, h):  # with the graph on: the function may differentiate
+        numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) * weight
     for index, expected in numeric.items():
         got = analytic[index].item()
         if not abs(got - expected) <= atol + rtol * abs(expected):
@@ -169,13 +199,22 @@ def _outputs(value: Any) -> tuple[Tensor, ...]:
 
 
 def _weights(output: Tensor) -> NDArray:
-    """Weights without a pattern that a wrong rule could share: 1/2 and the fractions of k times the golden ratio."""
+    """Weights without a pattern that a wrong rule could share: 1/2 and the fractions of k times the golden ratio.
+
+    Those of complex outputs have imaginary parts of the same kind, with a sign.
+    """
     steps = nd.arange(1, output.size + 1, dtype="float64", device=output.device)
-    return nd.astype(nd.reshape(steps * _GOLDEN % 1.0 + 0.5, output.shape), output.dtype)
+    parts = nd.reshape(steps * _GOLDEN % 1.0 + 0.5, output.shape)
+    return nd.astype(parts + (1.0 - parts * parts) * 1j if output.dtype.kind == "c" else parts, output.dtype)
 
 
 def _weighted(value: Any) -> float:
-    return sum(float(nd.sum(each.data * _weights(each)).item()) for each in _outputs(value) if each.dtype.kind == "f")
+    """The sum of all outputs times their weights; of complex ones the real part of conj(weight) * output."""
+    total = 0.0
+    for each in _outputs(value):
+        if each.dtype.kind in "fc":
+            total += float(nd.sum(nd.real(each.data * nd.conj(_weights(each)))).item())
+    return total
 
 
 def gradgradcheck(
@@ -201,7 +240,7 @@ def gradgradcheck(
             )
         return [each for each in found if each is not None]
 
-    return gradcheck(gradients, (*given, *seeds), h=h, atol=atol, rtol=rtol)
+    return _check(gradients, (*given, *seeds), h, atol, rtol, True)  # a gradient that is 0 depends on nothing
 
 
 def check_rules(*outputs: Tensor, h: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3) -> list[GradientCheckError]:
@@ -224,7 +263,7 @@ def check_rules(*outputs: Tensor, h: float = 1e-6, atol: float = 1e-5, rtol: flo
             found += check_rules(op.again(*node.tensor.inputs[: op.count]), h=h, atol=atol, rtol=rtol)
             continue
         operands = tuple(
-            Tensor(each.data.copy(), requires_grad=each.requires_grad) if each.dtype.kind == "f" else each
+            Tensor(each.data.copy(), requires_grad=each.requires_grad) if each.dtype.kind in "fc" else each
             for each in node.tensor.inputs
         )
         function = _of_symmetric(op) if isinstance(op, _OF_SYMMETRIC) else op

@@ -41,7 +41,7 @@ def _variable(value: Any, name: str) -> Tensor:
     """A tensor of the same values that gradients are taken for; part of the outer graph where there is one."""
     if not isinstance(value, Tensor):
         raise DTypeError(f"{name}: an argument to differentiate by is a {type(value).__name__}, not a Tensor")
-    if value.dtype.kind != "f":
+    if value.dtype.kind not in "fc":
         raise DTypeError(f"{name}: an argument to differentiate by is of dtype {value.dtype.name}; use astype")
     return _functions.positive(value) if value.requires_grad else Tensor(value.data, requires_grad=True)
 

@@ -4,13 +4,16 @@ They have the names and signatures of the array functions, so a rule written onc
 ones stand beside their ops in ``ops/``; here are those without a gradient, and the makers of constants.
 """
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.autograd import linalg
+from treadle.autograd import fft, linalg
+from treadle.autograd._node import STATE
 from treadle.autograd._op import as_scalar, refuse
-from treadle.autograd._tensor import Tensor, constant, without_gradient
+from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd._watching import without_gradient
 from treadle.autograd.ops.binary import (
     add,
     copysign,
@@ -22,6 +25,7 @@ from treadle.autograd.ops.binary import (
     pow,
     subtract,
 )
+from treadle.autograd.ops.complex_parts import angle, conj, imag, real
 from treadle.autograd.ops.contractions import dot, einsum, outer, tensordot, vecdot
 from treadle.autograd.ops.convolution import (
     avg_pool,
@@ -51,7 +55,7 @@ from treadle.autograd.ops.manipulation import (
     swapaxes,
     to_device,
 )
-from treadle.autograd.ops.normalizing import log_softmax, logsumexp, softmax
+from treadle.autograd.ops.normalizing import log_softmax, logcumsumexp, logsumexp, softmax
 from treadle.autograd.ops.rearranging import (
     diagonal,
     diff,
@@ -107,6 +111,8 @@ from treadle.autograd.ops.unary import (
     square,
     tanh,
 )
+from treadle.autograd.vectorizing import Batched, batched_constant
+from treadle.ndarray.opset import OPS, Family
 
 
 def _data(name: str, index: int, value: Any) -> Any:
@@ -119,12 +125,19 @@ def _data(name: str, index: int, value: Any) -> Any:
     return scalar
 
 
+_OVER_AXES = frozenset(row.name for row in OPS.values() if row.family in (Family.REDUCE, Family.ARG_REDUCE))
+
+
 def _without_gradient(name: str) -> Callable[..., Tensor]:
     """The tensor function for an array function that has no gradient: its result is a constant."""
     compute = getattr(nd, name)
     reason = f"{name}() has no gradient"
 
     def function(*operands: Any, **options: Any) -> Tensor:
+        if STATE.lazy_blocks and builtins.any(isinstance(each, Batched) for each in operands):
+            if name in _OVER_AXES:
+                options.setdefault("axis", None)
+            return batched_constant(function, operands, options)  # type: ignore[no-any-return]
         result = constant(compute(*[_data(name, index, each) for index, each in enumerate(operands)], **options))
         return without_gradient(name, result, operands, options, reason)
 
@@ -150,7 +163,6 @@ def _maker(name: str) -> Callable[..., Tensor]:
     return function
 
 
-sign = _without_gradient("sign")
 floor = _without_gradient("floor")
 ceil = _without_gradient("ceil")
 trunc = _without_gradient("trunc")
@@ -183,6 +195,22 @@ all = _without_gradient("all")
 argmax = _without_gradient("argmax")
 argmin = _without_gradient("argmin")
 
+_sign = _without_gradient("sign")
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1 by the sign of x, a constant; of complex x, x / |x| (0 at 0), through which gradients flow.
+
+    >>> import treadle.autograd as ag
+    >>> ag.sign(ag.Tensor([3.0, 0.0, -2.0])).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    if getattr(x, "dtype", nd.float32).kind != "c":  # a scalar is refused there
+        return _sign(x)
+    size = abs(x)
+    return where(size == 0.0, 0.0, x / where(size == 0.0, 1.0, size))
+
+
 arange = _maker("arange")
 empty = _maker("empty")
 empty_like = _maker("empty_like")
@@ -202,6 +230,7 @@ __all__ = [
     "acosh",
     "add",
     "all",
+    "angle",
     "any",
     "arange",
     "argmax",
@@ -225,6 +254,7 @@ __all__ = [
     "ceil",
     "clip",
     "concat",
+    "conj",
     "conv",
     "conv_input_gradient",
     "conv_transpose",
@@ -249,6 +279,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "flip",
     "floor",
     "floor_divide",
@@ -260,6 +291,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
+    "imag",
     "isfinite",
     "isinf",
     "isnan",
@@ -275,6 +307,7 @@ __all__ = [
     "log10",
     "log_softmax",
     "logaddexp",
+    "logcumsumexp",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -304,6 +337,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "real",
     "reciprocal",
     "relu",
     "remainder",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Tensor
+from treadle.autograd._tuples import TensorTuple
 from treadle.autograd.errors import GradientError
 from treadle.ndarray import DTypeError
 
@@ -29,11 +30,17 @@ def _gradients(given: Gradients, count: int, what: str) -> tuple[Tensor | None, 
 
 
 def backward(
-    tensors: Tensors, gradients: Gradients = None, *, retain_graph: bool = False, create_graph: bool = False
+    tensors: Tensors,
+    gradients: Gradients = None,
+    *,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+    accumulate: bool = True,
 ) -> None:
     """Add the gradients of the tensors, summed, to ``.grad`` of every leaf they depend on, in one run.
 
-    ``gradients`` are those of the tensors themselves, ones by default. See :meth:`Tensor.backward`.
+    ``gradients`` are those of the tensors themselves, ones by default. ``accumulate=False`` replaces what stands in
+    ``.grad``. See :meth:`Tensor.backward`.
 
     >>> import treadle.autograd as ag
     >>> x = ag.Tensor([1.0], requires_grad=True)
@@ -42,7 +49,8 @@ def backward(
     5.0
     """
     roots = _tensors(tensors, "backward: the tensors")
-    differentiate(roots, _gradients(gradients, len(roots), "backward"), None, retain_graph, create_graph)
+    seeds = _gradients(gradients, len(roots), "backward")
+    differentiate(roots, seeds, None, retain_graph, create_graph, accumulate=accumulate)
 
 
 def grad(
@@ -71,6 +79,8 @@ def grad(
     roots = _tensors(outputs, "grad: the outputs")
     targets = _tensors(inputs, "grad: the inputs")
     for index, target in enumerate(targets):
+        if isinstance(target, TensorTuple):
+            raise GradientError(f"grad: input {index} is all results of {target.op} together; name one of them")
         if not target.requires_grad:
             raise GradientError(f"grad: input {index} does not require grad")
     seeds = _gradients(grad_outputs, len(roots), "grad")

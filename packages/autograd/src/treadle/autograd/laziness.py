@@ -33,10 +33,10 @@ def defer(op: Op, inputs: tuple[Tensor, ...], requires_grad: bool) -> Tensor:
             raise DeviceError(f"{op}: operands on {device} and {each.device}; move one with to()")
     shape, dtype = op.infer(tuple([each.shape for each in inputs]), tuple([each.dtype for each in inputs]))
     target = nd.device(op.device) if isinstance(op, ToDevice) else device
-    flows = requires_grad and dtype.kind == "f" and is_grad_enabled()
+    flows = requires_grad and dtype.kind in "fc" and is_grad_enabled()
     tensor = deferred(op, inputs, (shape, dtype, target), flows)
     if not flows:
-        integral = dtype.kind != "f"
+        integral = dtype.kind not in "fc"
         reason = f"the result of {op} is of dtype {dtype.name}, through which no gradient flows"
         broken(tensor, reason if integral else "computed under no_grad()", inputs)
     return tensor

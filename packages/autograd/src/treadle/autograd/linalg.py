@@ -3,16 +3,27 @@
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops import decompositions as _d
+from treadle.autograd.ops.complex_parts import conj
+from treadle.autograd.ops.contractions import outer, tensordot, vecdot
 from treadle.autograd.ops.linalg import matmul
 from treadle.autograd.ops.manipulation import matrix_transpose
+from treadle.autograd.ops.rearranging import diagonal, roll, trace
 from treadle.autograd.ops.reductions import norm
+from treadle.ndarray import ShapeError
 
 __all__ = [
-    "cholesky", "det", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "pinv",
-    "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+    "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-EighResult, QRResult, SVDResult, SlogdetResult = _d.EighResult, _d.QRResult, _d.SVDResult, _d.SlogdetResult
+EigResult, EighResult, QRResult, SVDResult, SlogdetResult = (
+    _d.EigResult,
+    _d.EighResult,
+    _d.QRResult,
+    _d.SVDResult,
+    _d.SlogdetResult,
+)
 
 
 def inv(x: Tensor, /) -> Tensor:
@@ -48,14 +59,14 @@ def det(x: Tensor, /) -> Tensor:
 
 
 def slogdet(x: Tensor, /) -> _d.SlogdetResult:
-    """(sign, logabsdet) of the determinants of matrices (..., n, n); the sign has no gradient.
+    """(sign, logabsdet) of the determinants of matrices (..., n, n); a real sign has no gradient.
 
     >>> import treadle.autograd as ag
     >>> ag.linalg.slogdet(ag.Tensor([[1.0, 0.0], [0.0, -1.0]])).sign.item()
     -1.0
     """
     sign, logabsdet = _d.SlogDet()(x)
-    return SlogdetResult(sign.detach(), logabsdet)
+    return SlogdetResult(sign if x.dtype.kind == "c" else sign.detach(), logabsdet)
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
@@ -66,7 +77,28 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [0.0, 3.0]]
     """
     lower = _d.Cholesky()(x)
-    return matrix_transpose(lower) if upper else lower
+    return _adjoint(lower) if upper else lower
+
+
+def eig(x: Tensor, /) -> _d.EigResult:
+    """(eigenvalues, eigenvectors) of square matrices (..., n, n), in no order, complex whether x is or not.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.eig(ag.Tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.tolist()
+    [1j, -1j]
+    """
+    result: _d.EigResult = _d.Eig()(x)
+    return result
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    """The eigenvalues of :func:`eig`.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.eigvals(ag.Tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [(2+0j), (1+0j)]
+    """
+    return eig(x).eigenvalues
 
 
 def eigh(x: Tensor, /) -> _d.EighResult:
@@ -137,7 +169,12 @@ def pinv(x: Tensor, /, *, rtol: float | None = None) -> Tensor:
     cut = (max(x.shape[-2:]) * eps if rtol is None else rtol) * nd.max(s.data, axis=-1, keepdims=True)
     kept = constant(s.data > cut)
     inverse = f.where(kept, 1.0 / f.where(kept, s, 1.0), 0.0)
-    return matmul(matrix_transpose(vh) * f.expand_dims(inverse, axis=-2), matrix_transpose(u))
+    return matmul(_adjoint(vh) * f.expand_dims(inverse, axis=-2), _adjoint(u))
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose."""
+    return conj(matrix_transpose(x)) if x.dtype.kind == "c" else matrix_transpose(x)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
@@ -160,11 +197,26 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     return constant(nd.linalg.matrix_power(x.data, 0)) if result is None else result
 
 
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The cross product of vectors of 3 elements along an axis; the other axes broadcast.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.cross(ag.Tensor([1.0, 0.0, 0.0]), ag.Tensor([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    if axis >= 0:
+        raise ShapeError(f"cross: axis {axis}; it counts from the end, since the operands may differ in dimensions")
+    if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise ShapeError(f"cross: shapes {x1.shape} and {x2.shape}: there must be 3 elements along axis {axis}")
+    return roll(x1, -1, axis=axis) * roll(x2, 1, axis=axis) - roll(x1, 1, axis=axis) * roll(x2, -1, axis=axis)
+
+
 def vector_norm(
     x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | float = 2
 ) -> Tensor:
     """The norm of order ``ord`` over axes: :func:`treadle.autograd.norm` for 2, else (sum |x|^ord)^(1/ord), and max or
-    min of |x| for the infinities. The norm of a zero vector has the gradient 0.
+    min of |x| for the infinities. The norm of a zero vector has the gradient 0, and so has the number of elements that
+    are not 0, the norm of order 0, everywhere.
 
     >>> import treadle.autograd as ag
     >>> ag.linalg.vector_norm(ag.Tensor([3.0, -4.0]), ord=1).item()
@@ -180,7 +232,8 @@ def vector_norm(
     if ord == float("-inf"):
         return f.min(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return f.sum(f.astype(f.not_equal(x, 0.0), x.dtype), axis=axis, keepdims=keepdims)
+        counted = f.not_equal(x, 0.0)
+        return f.sum(f.where(counted, 1.0, f.abs(f.where(counted, 0.0, x))), axis=axis, keepdims=keepdims)
     if ord == 1:
         return f.sum(size, axis=axis, keepdims=keepdims)
     still = f.equal(size, 0.0)

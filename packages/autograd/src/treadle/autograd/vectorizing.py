@@ -4,9 +4,13 @@ Inside, each argument is a :class:`Batched`: a tensor with its batch axis in fro
 An op called on one is rewritten for the batch: elementwise ops line up the axes behind the batch axis, reductions and
 views count their axes from behind it, products take it as a batch axis of matmul. Any other op is called once for each
 example, and the results are stacked; so every op works, and gradients flow through all of it.
+
+A vmap inside another has batches of batches: each op is rewritten for the innermost one, by calls of ops on what that
+holds, which are batches of the next.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,16 +23,21 @@ from treadle.autograd.ops import (
     AsType,
     BroadcastTo,
     Clip,
+    Concat,
+    Conj,
     ExpandDims,
     Flip,
+    Imag,
     Linear,
     LogSoftmax,
     MatMul,
     MatrixTranspose,
     PermuteDims,
+    Real,
     Reshape,
     Softmax,
     Squeeze,
+    Stack,
     Where,
 )  # fmt: skip
 from treadle.autograd.ops._common import axes_of
@@ -36,16 +45,29 @@ from treadle.autograd.ops.manipulation import expand_dims, moveaxis, reshape, st
 from treadle.autograd.ops.reductions import ReduceOp
 from treadle.ndarray import DTypeError, ShapeError
 
-__all__ = ["Batched", "batched_call", "vmap"]
+__all__ = ["Batched", "batched_call", "batched_constant", "vmap"]
 
 Axes = int | None | Sequence[int | None]
+
+
+class _Level:
+    """One call of a function that vmap made; of levels that are open in a thread the later is the inner."""
+
+    def __init__(self, length: int) -> None:
+        self.number = next(_numbers)
+        self.length = length
+        self.open = True
+
+
+_numbers = itertools.count()
 
 
 class Batched(Tensor):
     """A tensor inside :func:`vmap`: it holds the whole batch, and looks like one example."""
 
-    def __init__(self, whole: Tensor, level: object) -> None:
-        super().__init__(whole.data)
+    def __init__(self, whole: Tensor, level: _Level) -> None:
+        super().__init__(())
+        self._exchange(None)  # type: ignore[arg-type]  # no values of its own
         self.whole = whole
         self.level = level
 
@@ -53,6 +75,16 @@ class Batched(Tensor):
     def shape(self) -> tuple[int, ...]:
         """The shape of one example."""
         return self.whole.shape[1:]
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self.whole.dtype
+
+    @property
+    def device(self) -> Any:
+        """Where the values lie."""
+        return self.whole.device
 
     @property
     def ndim(self) -> int:
@@ -71,122 +103,200 @@ class Batched(Tensor):
 
     def _value(self) -> Any:
         """Not to be had: code that looks at values would have to do so for each example."""
+        if not self.level.open:
+            raise GradientError("vmap: a tensor of a vmap that is over holds no values; return it from the function")
         raise GradientError(
-            "vmap: the function looks at values (.data, .numpy(), a comparison, bool()), which differ from example to "
-            "example; use ops, such as where() and maximum(), or a loop"
+            "vmap: the function looks at values (.data, .numpy(), bool()), which differ from example to example; use "
+            "ops, such as where() and maximum(), or a loop"
         )
 
+    def detach(self) -> "Batched":
+        """The same values, and no gradient."""
+        return Batched(self.whole.detach(), self.level)
 
-class _Level:
-    """One call of a function that vmap made."""
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("vmap: an example without axes has no length")
+        return self.shape[0]
 
-    open = True
+    def __iter__(self) -> Any:
+        return iter([self[at] for at in range(len(self))])
+
+    def __repr__(self) -> str:
+        return f"Batched(shape={self.shape}, dtype={self.dtype.name}, batch={self.whole.shape[0]})"
+
+    __hash__ = Tensor.__hash__
+
+    def __eq__(self, other: Any) -> Any:
+        return _compared("equal", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _compared("not_equal", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _compared("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compared("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compared("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compared("greater_equal", self, other)
+
+    def __invert__(self) -> Any:
+        from treadle.autograd import functions
+
+        return functions.bitwise_invert(self)
 
 
-def _active(level: Any) -> bool:
-    return bool(level.open)
+def _compared(name: str, x: Batched, y: Any) -> Any:
+    from treadle.autograd import functions
+
+    return getattr(functions, name)(x, y)
 
 
-def _all(values: Sequence[Tensor]) -> list[Tensor]:
-    return [each.whole if isinstance(each, Batched) else each for each in values]
+class _Operand:
+    """An operand as a rule sees it: ``whole`` has the batch in front if ``batched``; ``shape`` is an example's."""
+
+    __slots__ = ("batched", "shape", "whole")
+
+    def __init__(self, value: Any, level: _Level) -> None:
+        self.batched = isinstance(value, Batched) and value.level is level
+        self.whole: Any = value.whole if self.batched else value
+        self.shape: tuple[int, ...] = value.shape if isinstance(value, Tensor) else ()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of an example."""
+        return len(self.shape)
+
+    def with_axes(self, count: int) -> Any:
+        """The whole with axes of length 1 behind the batch, until an example has so many."""
+        gap = (1,) * (count - self.ndim)
+        if not self.batched or not gap:
+            return self.whole
+        return reshape(self.whole, (self.whole.shape[0], *gap, *self.whole.shape[1:]))
+
+    def spread(self, length: int) -> Any:
+        """The whole, repeated if it is no batch."""
+        return self.whole if self.batched else BroadcastTo((length, *self.shape))(self.whole)
+
+
+def _innermost(what: object, values: Sequence[Any]) -> _Level:
+    levels = [each.level for each in values if isinstance(each, Batched)]
+    if not all(each.open for each in levels):
+        raise GradientError(f"vmap: {what} is called on a tensor of a vmap that is over; return it from the function")
+    return max(levels, key=lambda level: level.number)
 
 
 def batched_call(op: Any, inputs: tuple[Any, ...]) -> Any:
     """What an op call with a Batched operand does."""
-    levels = {id(each.level): each.level for each in inputs if isinstance(each, Batched)}
-    if len(levels) > 1:
-        raise GradientError(f"vmap: {op} meets batches of two vmaps, one inside the other; map over one axis at a time")
-    (level,) = levels.values()
-    if not _active(level):
-        raise GradientError(f"vmap: {op} is called on a tensor of a vmap that is over; return it from the function")
+    level = _innermost(op, inputs)
+    operands = [_Operand(each, level) for each in inputs]
     for kind, rule in _RULES:
         if isinstance(op, kind):
-            found = rule(op, inputs)
+            found = rule(op, operands)
             if found is not None:
                 return Batched(found, level)
-    return _each(op, inputs, level)
+    return _each(op, operands, level)
 
 
-def _each(op: Any, inputs: tuple[Any, ...], level: object) -> Any:
+def batched_constant(function: Callable[..., Any], values: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function without a gradient does with a Batched operand: elementwise, or over ``axis``."""
+    level = _innermost(function.__name__, values)
+    operands = [_Operand(each, level) for each in values]
+    if "axis" not in options:
+        most = max(each.ndim for each in operands)
+        return Batched(function(*[each.with_axes(most) for each in operands], **options), level)
+    (x,), axis = operands, options["axis"]
+    if axis is None:  # of all elements, in one axis behind the batch; keepdims shows in the shape alone
+        flat = function(reshape(x.whole, (x.whole.shape[0], math.prod(x.shape))), axis=1)
+        kept = options.get("keepdims", False)
+        return Batched(reshape(flat, (*flat.shape, *(1,) * x.ndim)) if kept else flat, level)
+    axes = tuple(each + 1 for each in axes_of(axis, x.ndim, function.__name__))
+    result = function(x.whole, **options | {"axis": axes[0] if isinstance(axis, int) else axes})
+    return Batched(result, level)
+
+
+def _each(op: Any, operands: list[_Operand], level: _Level) -> Any:
     """The op on one example after another."""
-    count = next(each.whole.shape[0] for each in inputs if isinstance(each, Batched))
-    if count == 0:
+    if level.length == 0:
         raise ShapeError(f"vmap: {op} has no rule for a batch, and cannot be called on an empty one")
-    results = [op(*[each.whole[at] if isinstance(each, Batched) else each for each in inputs]) for at in range(count)]
+    results = [op(*[each.whole[at] if each.batched else each.whole for each in operands]) for at in range(level.length)]
     if isinstance(results[0], tuple):
         columns = [Batched(stack(list(items)), level) for items in zip(*results, strict=True)]
         return results[0]._make(columns) if hasattr(results[0], "_make") else tuple(columns)
     return Batched(stack(results), level)
 
 
-def _elementwise(op: Any, inputs: tuple[Any, ...]) -> Tensor:
+def _elementwise(op: Any, operands: list[_Operand]) -> Tensor:
     """Axes of length 1 behind the batch axis until all examples have as many; the op does the rest."""
-    most = max(each.ndim for each in inputs)
-    lined = []
-    for each in inputs:
-        if isinstance(each, Batched):
-            whole = each.whole
-            gap = (1,) * (most - each.ndim)
-            lined.append(reshape(whole, (whole.shape[0], *gap, *whole.shape[1:])) if gap else whole)
-        else:
-            lined.append(each)
-    result: Tensor = op(*lined)
+    most = max(each.ndim for each in operands)
+    result: Tensor = op(*[each.with_axes(most) for each in operands])
     return result
 
 
-def _matmul(op: Any, inputs: tuple[Any, ...]) -> Tensor:
-    a, b = inputs
+def _matmul(op: Any, operands: list[_Operand]) -> Tensor:
+    a, b = operands
     row, column = a.ndim == 1, b.ndim == 1
     if (op.transpose_a and row) or (op.transpose_b and column):
         raise ShapeError(f"{op}: an operand of 1 dimension has no transpose")
-    left, right = _all(inputs)
     if row:
-        left = expand_dims(left, axis=-2)
+        a = _replaced(a, expand_dims(a.whole, axis=-2))
     if column:
-        right = expand_dims(right, axis=-1)
-    most = max(len(left.shape) - isinstance(a, Batched), len(right.shape) - isinstance(b, Batched))
-    left, right = (_lead(x, most, isinstance(each, Batched)) for x, each in ((left, a), (right, b)))
-    out: Tensor = op(left, right)
+        b = _replaced(b, expand_dims(b.whole, axis=-1))
+    most = max(a.ndim, b.ndim)
+    out: Tensor = op(a.with_axes(most), b.with_axes(most))
     kept = [length for at, length in enumerate(out.shape) if not (row and at == out.ndim - 2)]
     if column:
         kept.pop()
     return reshape(out, tuple(kept)) if row or column else out
 
 
-def _lead(x: Tensor, most: int, batched: bool) -> Tensor:
-    gap = (1,) * (most - (x.ndim - batched))
-    return reshape(x, (x.shape[0], *gap, *x.shape[1:])) if batched and gap else x
+def _replaced(operand: _Operand, whole: Tensor) -> _Operand:
+    twin = _Operand.__new__(_Operand)
+    twin.batched, twin.whole = operand.batched, whole
+    twin.shape = whole.shape[1:] if operand.batched else whole.shape
+    return twin
 
 
-def _linear(op: Any, inputs: tuple[Any, ...]) -> Tensor | None:
-    if any(isinstance(each, Batched) for each in inputs[1:]):
+def _linear(op: Any, operands: list[_Operand]) -> Tensor | None:
+    if any(each.batched for each in operands[1:]):
         return None
-    out: Tensor = op(*_all(inputs))
+    out: Tensor = op(*[each.whole for each in operands])
     return out
 
 
-def _reduce(op: Any, inputs: tuple[Any, ...]) -> Tensor:
-    (x,) = inputs
+def _reduce(op: Any, operands: list[_Operand]) -> Tensor:
+    (x,) = operands
     axes = tuple(axis + 1 for axis in axes_of(op.axis, x.ndim, op))
-    twin = _twin(op, axis=axes)
     if x.ndim == 0:  # a reduction of each single element
         whole = _twin(op, axis=1, keepdims=False)(reshape(x.whole, (x.whole.shape[0], 1)))
         return whole  # type: ignore[no-any-return]
-    result: Tensor = twin(x.whole)
+    result: Tensor = _twin(op, axis=axes)(x.whole)
     return result
 
 
-def _along(op: Any, inputs: tuple[Any, ...]) -> Tensor:
-    (x,) = inputs
+def _along(op: Any, operands: list[_Operand]) -> Tensor:
+    (x,) = operands
     (axis,) = axes_of(op.axis, x.ndim, op)
     result: Tensor = _twin(op, axis=axis + 1)(x.whole)
     return result
 
 
-def _view(op: Any, inputs: tuple[Any, ...]) -> Tensor:
-    (x,) = inputs
-    shape = op.infer((x.shape,), (x.dtype,))[0]
+def _joined(op: Any, operands: list[_Operand]) -> Tensor:
+    length = next(each.whole.shape[0] for each in operands if each.batched)
+    (axis,) = axes_of(op.axis, operands[0].ndim + isinstance(op, Stack), op)
+    result: Tensor = _twin(op, axis=axis + 1)(*[each.spread(length) for each in operands])
+    return result
+
+
+def _view(op: Any, operands: list[_Operand]) -> Tensor:
+    (x,) = operands
     whole = x.whole
+    shape = op.infer((x.shape,), (whole.dtype,))[0]
     if isinstance(op, PermuteDims):
         axes = [axis % len(op.axes) for axis in op.axes]
         return PermuteDims((0, *[axis + 1 for axis in axes]))(whole)
@@ -195,8 +305,7 @@ def _view(op: Any, inputs: tuple[Any, ...]) -> Tensor:
     if isinstance(op, Flip):
         return Flip(tuple(axis + 1 for axis in axes_of(op.axis, x.ndim, op)))(whole)
     if isinstance(op, BroadcastTo):
-        gap = (1,) * (len(shape) - x.ndim)
-        return BroadcastTo((whole.shape[0], *shape))(reshape(whole, (whole.shape[0], *gap, *x.shape)))
+        return BroadcastTo((whole.shape[0], *shape))(x.with_axes(len(shape)))
     return reshape(whole, (whole.shape[0], *shape))  # Reshape, ExpandDims, Squeeze
 
 
@@ -209,12 +318,13 @@ def _twin(op: Any, **changed: Any) -> Any:
     return twin
 
 
-_RULES: tuple[tuple[Any, Callable[[Any, tuple[Any, ...]], Tensor | None]], ...] = (
-    ((UnaryOp, BinaryOp, Where, Clip, AsType), _elementwise),
+_RULES: tuple[tuple[Any, Callable[[Any, list[_Operand]], Tensor | None]], ...] = (
+    ((UnaryOp, BinaryOp, Where, Clip, AsType, Real, Imag, Conj), _elementwise),
     (MatMul, _matmul),
     (Linear, _linear),
     (ReduceOp, _reduce),
     ((Softmax, LogSoftmax), _along),
+    ((Concat, Stack), _joined),
     ((PermuteDims, MatrixTranspose, Flip, BroadcastTo, Reshape, ExpandDims, Squeeze), _view),
 )
 
@@ -223,11 +333,12 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
     """The function, written for one example, for a batch: over axis ``in_axes`` of its arguments.
 
     ``in_axes`` is one axis for all positional arguments, or one for each, None for those that are no batch. The results
-    have the batch at ``out_axes``. Elementwise ops, products, reductions and views run once over the whole batch; any
-    other op runs once for each example. Gradients flow to the arguments, and to tensors that the function uses beside
-    them.
+    (a tensor, or tuples, named ones too, lists and dicts of them) have the batch at ``out_axes``. Elementwise ops and
+    comparisons, products, reductions and views run once over the whole batch; any other op runs once for each example.
+    Gradients flow to the arguments, and to tensors that the function uses beside them. A vmap may stand inside another.
 
-    Raises ShapeError for batches of different lengths, GradientError when the function looks at values.
+    Raises ShapeError for batches of different lengths, GradientError when the function looks at values, and when one
+    of its tensors is used after it has returned.
 
     >>> import treadle.autograd as ag
     >>> from treadle.autograd.functional import vmap
@@ -241,36 +352,39 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
         axes = [in_axes] * len(arguments) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
         if len(axes) != len(arguments):
             raise ShapeError(f"vmap: in_axes names {len(axes)} arguments, and {len(arguments)} were given")
-        given, lengths, level = [], set(), _Level()
-        for index, (value, axis) in enumerate(zip(arguments, axes, strict=True)):
-            if axis is None:
-                given.append(value)
-                continue
-            if not isinstance(value, Tensor):
-                raise DTypeError(f"vmap: argument {index} is a {type(value).__name__}; give it the axis None")
-            whole = value.whole if isinstance(value, Batched) else value
-            if isinstance(value, Batched):
-                raise GradientError("vmap: a batch inside a batch; map over one axis at a time, or use a batched op")
-            (place,) = axes_of(axis, whole.ndim, "vmap")
-            lengths.add(whole.shape[place])
-            given.append(Batched(moveaxis(whole, place, 0) if place else whole, level))
+        wholes = [_in_front(*each) for each in enumerate(zip(arguments, axes, strict=True))]
+        lengths = {each.shape[0] for each, axis in zip(wholes, axes, strict=True) if axis is not None}
         if len(lengths) != 1:
             raise ShapeError(f"vmap: batches of lengths {sorted(lengths)}; there must be one, and of one length")
-        (length,) = lengths
+        level = _Level(lengths.pop())
+        given = [each if axis is None else Batched(each, level) for each, axis in zip(wholes, axes, strict=True)]
         try:
             with intercepting():
-                result = function(*given, **keywords)
+                return _out(function(*given, **keywords), level, out_axes)
         finally:
             level.open = False
-        if isinstance(result, tuple | list):
-            return type(result)(_out(each, length, out_axes) for each in result)
-        return _out(result, length, out_axes)
 
     return mapped
 
 
-def _out(value: Any, length: int, axis: int) -> Tensor:
+def _in_front(index: int, given: tuple[Any, int | None]) -> Any:
+    """An argument with its batch axis in front."""
+    value, axis = given
+    if axis is None:
+        return value
+    if not isinstance(value, Tensor):
+        raise DTypeError(f"vmap: argument {index} is a {type(value).__name__}; give it the axis None")
+    (place,) = axes_of(axis, value.ndim, "vmap")
+    return moveaxis(value, place, 0) if place else value
+
+
+def _out(value: Any, level: _Level, axis: int) -> Any:
+    if isinstance(value, dict):
+        return {name: _out(each, level, axis) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_out(each, level, axis) for each in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
     if not isinstance(value, Tensor):
         raise DTypeError(f"vmap: the function returned a {type(value).__name__}, not a Tensor")
-    whole = value.whole if isinstance(value, Batched) else BroadcastTo((length, *value.shape))(value)
+    whole = _Operand(value, level).spread(level.length)
     return moveaxis(whole, 0, axis) if axis else whole

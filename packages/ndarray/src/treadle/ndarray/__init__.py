@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import treadle.ndarray.config  # first: it chooses the kernels
 from treadle.ndarray import _array, _dispatch, elementwise
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._memory import empty_cache, memory_statistics
+from treadle.ndarray._edge import guard_all
+from treadle.ndarray._memory import empty_cache, memory_statistics, reset_peak_memory
 from treadle.ndarray._types import Device, DType, result_dtype
 from treadle.ndarray._types import dtype_named as dtype
 from treadle.ndarray.config import get_include, get_num_threads, isa, set_num_threads, show_config
@@ -40,6 +41,7 @@ from treadle.ndarray.creation import (
 from treadle.ndarray.devices import default_device, device, device_types, use_device
 from treadle.ndarray.elementwise import *  # noqa: F403 - made from the op table
 from treadle.ndarray.errors import (
+    ArgumentError,
     AxisError,
     BackendError,
     BufferReadOnlyError,
@@ -48,6 +50,7 @@ from treadle.ndarray.errors import (
     FileFormatError,
     IndexingError,
     LinearAlgebraError,
+    RangeError,
     ShapeError,
     TreadleError,
 )
@@ -224,6 +227,7 @@ __all__ = [
     "prod",
     "put_along_axis",
     "random",
+    "reset_peak_memory",
     "reshape",
     "result_dtype",
     "scatter_add",
@@ -250,6 +254,7 @@ __all__ = [
     "zeros_like",
 ]  # fmt: skip
 __all__ += [
+    "ArgumentError",
     "AxisError",
     "LinearAlgebraError",
     "__array_api_version__",
@@ -314,12 +319,13 @@ __all__ += [
     "vecdot",
 ]
 __all__ += elementwise.__all__
-__all__ += ["bfloat16", "complex64", "complex128", "fft", "float16", "nanargmax", "nanargmin"]
+__all__ += ["RangeError", "bfloat16", "complex64", "complex128", "fft", "float16", "nanargmax", "nanargmin"]
 __all__ += [
     "FileFormatError", "avg_pool", "avg_pool_gradient", "conv", "conv_input_gradient", "conv_weight_gradient",
     "from_dlpack", "frombuffer", "load", "max_pool", "max_pool_gradient", "save", "savez", "savez_compressed",
 ]  # fmt: skip
 
+guard_all(globals(), [name for name in __all__ if name in globals() and name not in elementwise.functions], __name__)
 _dispatch.set_asarray(asarray)
 _array.set_functions(sys.modules[__name__])
 
@@ -361,7 +367,9 @@ if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a kn
         module = import_module(f"{__name__}.{room}")
         value = module if name == room else getattr(module, name)
         globals()[name] = value
-        return value
+        if name != room:
+            guard_all(globals(), (name,), __name__)
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -270,9 +270,13 @@ cdef class NDArray(Operators):
         buffer.strides = layout + self.view.ndim if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
         buffer.suboffsets = NULL
         buffer.internal = layout
+        if self.writable:
+            self.buffer.lent()
 
     def __releasebuffer__(self, Py_buffer *buffer):
         PyMem_Free(buffer.internal)
+        if self.writable:
+            self.buffer.returned()
 
 
 set_array_type(NDArray)
@@ -358,6 +362,7 @@ def from_memory(object owner, DType dtype):
     if len(owner.shape) > TD_MAX_NDIM:
         raise ShapeError(f"asarray: {len(owner.shape)} dimensions; at most {TD_MAX_NDIM} are possible")
     out.buffer = wrap(<void *><uintptr_t>owner.pointer, owner.nbytes, owner)
+    out.buffer.borrowed = True
     out.view.data = out.buffer.data
     out.view.dtype = dtype.id
     out.view.ndim = len(owner.shape)

@@ -21,11 +21,12 @@ from treadle.ndarray._operands cimport (
 from treadle.ndarray._shapes cimport view_shape
 from treadle.ndarray._strided cimport Strided, allocate
 from treadle.ndarray._types cimport (
-    TD_bool, TD_f32, TD_i8, TD_i64, TD_u64, DType, dtype_from_id, is_complex, is_inexact, part_dtype, promote, td_view,
+    TD_bool, TD_f32, TD_i8, TD_i64, TD_u64, Device, DType, dtype_from_id, is_complex,
+    is_inexact, part_dtype, promote, td_view,
 )
 
 from treadle.ndarray._elementwise import BINARY_NAMES, TERNARY_NAMES, UNARY_NAMES
-from treadle.ndarray.errors import DTypeError, ShapeError
+from treadle.ndarray.errors import DTypeError, ShapeError, TreadleError
 from treadle.ndarray.opset import OPS, Accepts, Result
 
 cdef enum:
@@ -132,6 +133,7 @@ cdef object binary(int op, object left, object right, object given, bint from_op
     cdef DType result
     cdef td_binary_loop loop
     cdef object other
+    cdef str name
     cdef int dtype
     if is_array(left):
         x = <Strided>left
@@ -140,12 +142,12 @@ cdef object binary(int op, object left, object right, object given, bint from_op
         elif op in _COMPARISONS and not fits(right, x.view.dtype):
             return _beyond_range(op, x, right, True)
         else:
-            y = operand(right, x)
+            y = operand(binary_names[op], right, x)
     elif is_array(right):
         y = <Strided>right
         if op in _COMPARISONS and not fits(left, y.view.dtype):
             return _beyond_range(op, y, left, False)
-        x = operand(left, y)
+        x = operand(binary_names[op], left, y)
     else:
         x = y = None
     if x is None or y is None:
@@ -154,7 +156,8 @@ cdef object binary(int op, object left, object right, object given, bint from_op
             if op in (EQUAL, NOT_EQUAL) and isinstance(other, (list, tuple)):
                 raise no_array(binary_names[op], other)  # which is never False for unequal data
             return foreign(binary_names[op], other)
-        return binary(op, _coerced(left, right), _coerced(right, left), given, False)
+        name = binary_names[op]
+        return binary(op, _coerced(name, left, right), _coerced(name, right, left), given, False)
     if x.device is not y.device:
         must_share_device(x, y, binary_names[op])
     dtype = x.view.dtype
@@ -253,11 +256,20 @@ cdef object _finished(Strided target, Strided out, object given):
     return out
 
 
-cdef object _coerced(object value, object beside):
+cdef object _coerced(str op, object value, object beside):
     """An operand of a function: arrays and scalars pass, lists and foreign arrays are converted."""
     if is_array(value) or (isinstance(value, (int, float, complex)) and not isinstance(beside, (int, float, complex))):
         return value
-    return _asarray(value, device=(<Strided>beside).device) if is_array(beside) else _asarray(value)
+    return _made(op, value, (<Strided>beside).device if is_array(beside) else None)
+
+
+cdef object _made(str op, object value, Device device):
+    """The array of what stands for an operand."""
+    try:
+        return _asarray(value, device=device)
+    except TreadleError as error:
+        error.args = (f"{op}: {error}",)
+        raise
 
 
 cdef object unary(int op, object value, object given):
@@ -266,7 +278,7 @@ cdef object unary(int op, object value, object given):
     cdef td_unary_loop loop
     cdef int dtype
     if not is_array(value):
-        value = _asarray(value)
+        value = _made(unary_names[op], value, None)
     x = <Strided>value
     dtype = x.view.dtype
     if unary_rules[op].floats and not is_inexact(dtype):
@@ -332,12 +344,12 @@ def where(condition, x, y, /, *, out=None):
     """
     cdef Strided c, a, b
     cdef int dtype
-    c = <Strided>(condition if is_array(condition) else _asarray(condition))
+    c = <Strided>(condition if is_array(condition) else _made("where", condition, None))
     if not is_array(x) and not is_array(y):
-        x = _asarray(x, device=c.device)
-    x, y = _coerced(x, y), _coerced(y, x)
-    a = <Strided>x if is_array(x) else operand(x, <Strided>y)
-    b = <Strided>y if is_array(y) else operand(y, a)
+        x = _made("where", x, c.device)
+    x, y = _coerced("where", x, y), _coerced("where", y, x)
+    a = <Strided>x if is_array(x) else operand("where", x, <Strided>y)
+    b = <Strided>y if is_array(y) else operand("where", y, a)
     must_share_device(a, b, "where")
     must_share_device(c, a, "where")
     dtype = promote(a.view.dtype, b.view.dtype)
@@ -356,17 +368,17 @@ def clip(x, /, min=None, max=None, *, out=None):
     """
     cdef Strided a, low, high
     cdef int dtype
-    a = <Strided>(x if is_array(x) else _asarray(x))
+    a = <Strided>(x if is_array(x) else _made("clip", x, None))
     if min is None and max is None:
         return unary(POSITIVE, a, out)
     if max is None:
         return binary(binary_names.index("maximum"), a, min, out, False)
     if min is None:
         return binary(binary_names.index("minimum"), a, max, out, False)
-    low = <Strided>min if is_array(min) else operand(min, a)
-    high = <Strided>max if is_array(max) else operand(max, a)
+    low = <Strided>min if is_array(min) else operand("clip", min, a)
+    high = <Strided>max if is_array(max) else operand("clip", max, a)
     if low is None or high is None:
-        return clip(a, _asarray(min), _asarray(max), out=out)
+        return clip(a, _made("clip", min, a.device), _made("clip", max, a.device), out=out)
     must_share_device(a, low, "clip")
     must_share_device(a, high, "clip")
     dtype = promote(promote(a.view.dtype, low.view.dtype), high.view.dtype)

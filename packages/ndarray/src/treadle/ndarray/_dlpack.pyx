@@ -79,8 +79,22 @@ cdef dict _BY_CODE = {(_code(each), 8 * each.itemsize): each for each in all_dty
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
+cdef bint _is_lent(Strided x) noexcept:
+    """Whether an export lets others write into memory that the processor can read."""
+    return x.writable and x.device.type != "cuda"
+
+
+cdef void _hold(Strided x):
+    Py_INCREF(x)
+    if _is_lent(x):
+        x.buffer.lent()
+
+
 cdef void _release(void *context) noexcept with gil:
-    Py_DECREF(<object>context)
+    cdef Strided x = <Strided>context
+    if _is_lent(x):
+        x.buffer.returned()
+    Py_DECREF(x)
 
 
 cdef void _delete_legacy(td_dl_managed *self) noexcept nogil:
@@ -148,13 +162,13 @@ def to_capsule(Strided x, int device_type, int device_id, bint versioned, bint i
         managed.deleter = _delete_versioned
         managed.context = <void *>x
         _describe(x, device_type, device_id, <int64_t *>(managed + 1), &managed.tensor)
-        Py_INCREF(x)
+        _hold(x)
         return PyCapsule_New(managed, VERSIONED, _destroy_versioned)
     legacy = <td_dl_managed *>_block(sizeof(td_dl_managed), x.view.ndim)
     legacy.deleter = _delete_legacy
     legacy.context = <void *>x
     _describe(x, device_type, device_id, <int64_t *>(legacy + 1), &legacy.tensor)
-    Py_INCREF(x)
+    _hold(x)
     return PyCapsule_New(legacy, LEGACY, _destroy_legacy)
 
 
@@ -248,6 +262,7 @@ def to_array(Imported owner, Device device):
     if out.size and tensor.data == NULL:
         raise BufferError("from_dlpack: the exporter gave no memory")
     out.buffer = wrap(data, out.size * out.dtype.itemsize, owner)
+    out.buffer.borrowed = True
     out.view.data = data
     out.view.dtype = out.dtype.id
     out.dense = is_dense(&out.view, out.dtype.itemsize)

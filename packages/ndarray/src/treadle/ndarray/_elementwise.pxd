@@ -24,7 +24,7 @@ cdef extern from "kernels/slots.h" nogil:
     ctypedef struct td_reduction:
         void (*start)(int64_t n, char *acc) noexcept nogil
         void (*row)(int64_t n, const char *x, int64_t sx, char *acc) noexcept nogil
-        void (*column)(int64_t n, const char *x, int64_t sx, char *acc) noexcept nogil
+        void (*column)(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t step, char *acc) noexcept nogil
         void (*merge)(int64_t n, const char *source, char *acc) noexcept nogil
         void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so) noexcept nogil
         void (*scan_start)(int64_t n, char *acc) noexcept nogil

@@ -30,7 +30,7 @@ cdef enum:
     BLOCK_ELEMENTS = 1 << 14  # what a thread takes at a time
     BLOCK_TILES = 8
     PARALLEL_ELEMENTS = 1 << 16
-    STREAM_FROM = 16 << 20  # bytes of an output that goes past the caches
+    STREAM_FROM = 32 << 20  # bytes of an output that goes past the caches
     STREAM_TILES_FROM = 1 << 20  # the same where it is written in tiles
 
 cdef const td_slots *slots = NULL

@@ -259,7 +259,7 @@ cdef Strided _matmul_vectors(Strided x, Strided y):
     return out
 
 
-cpdef Strided matmul(Strided x, Strided y, Strided given):
+cpdef Strided matmul(Strided x, Strided y, Strided given=None):
     """Operands of one dtype, each with at least one axis; with `given`, at least two."""
     cdef td_view shape, batch
     cdef Strided out, target

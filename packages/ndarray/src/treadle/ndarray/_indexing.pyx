@@ -12,6 +12,12 @@ from treadle.ndarray._elementwise cimport TD_BINARY_add, run_binary, run_unary, 
 from treadle.ndarray._layout cimport Walk, dense_strides, is_dense, next_run, plan_walk, view_size
 from treadle.ndarray._types cimport TD_f32, td_view
 
+cdef extern from "kernels/tiles.h" nogil:
+    void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride)
+
+cdef enum:
+    PREFETCHED = 8192  # bytes of the next block; the processor itself follows longer ones
+
 cdef int add_offsets(const td_view *indices, const td_view *offsets, int64_t length, int64_t stride,
                      int64_t *wrong) noexcept nogil:
     """offsets += index * stride for int64 indices into an axis of that length, negative ones counted from its end.
@@ -61,6 +67,8 @@ cdef void gather_view(const td_view *x, int indexed, const int64_t *offsets, int
     cdef bint dense = is_dense(&source, itemsize)
     for place in range(count):
         if dense:
+            if place + 1 < count:
+                td_prefetch(1, min(block, PREFETCHED), x.data + offsets[place + 1], 0)
             memcpy(out.data + place * block, x.data + offsets[place], block)
             continue
         source.data = x.data + offsets[place]

@@ -208,7 +208,7 @@ cdef void _scan_chunks(void *context, int64_t block) noexcept nogil:
             return
         lines.scan.scan_start(count, running)
         for row in range(lines.length):
-            lines.scan.column(count, at[0] + row * lines.stride, lines.walk.strides[0][run], running)
+            lines.scan.column(count, at[0] + row * lines.stride, lines.walk.strides[0][run], 1, 0, running)
             lines.scan.finish(count, running, 1.0, at[1] + row * lines.out_stride, lines.walk.strides[1][run])
 
 

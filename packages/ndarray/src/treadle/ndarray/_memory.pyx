@@ -2,7 +2,10 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+
+cdef extern from "kernels/checksum.h" nogil:
+    uint64_t td_checksum(const char *data, int64_t nbytes)
 
 cdef extern from "kernels/allocator.h" nogil:
     ctypedef struct td_memory_statistics:
@@ -16,6 +19,8 @@ cdef extern from "kernels/allocator.h" nogil:
     void td_release(void *block, int64_t nbytes)
     void td_empty_cache()
     td_memory_statistics td_memory()
+    void td_reset_peak()
+    int64_t td_block_size(int64_t nbytes)
 
 
 @cython.final
@@ -26,7 +31,44 @@ cdef class Buffer:
 
     ``owner`` is None for memory of the cpu allocator, else the object that keeps the memory alive: a backend's
     allocation, or a foreign exporter. ``version`` counts the in-place writes through any view.
+
+    Writes through a writable view that another library holds (a NumPy array, a memoryview, a DLPack tensor) report
+    nothing. They are found by a checksum: taken when a buffer is lent whose version has been asked for, or when the
+    version of a lent one is; compared whenever the version is asked for, and when the view is given back. A buffer that
+    is not lent, or whose version nobody asks for, pays nothing.
     """
+
+    cdef int64_t settled_version(self) noexcept:
+        """The version, raised if a borrower has written since it was last asked for."""
+        if self.exports:
+            if self.watched:
+                self.settle()
+            else:
+                self.checksum = td_checksum(self.data, self.nbytes)
+        self.watched = True
+        return self.version
+
+    cdef void lent(self) noexcept:
+        """A writable view goes out."""
+        if self.borrowed:
+            return
+        if self.watched and not self.exports:
+            self.checksum = td_checksum(self.data, self.nbytes)
+        self.exports += 1
+
+    cdef void returned(self) noexcept:
+        """A writable view is no more."""
+        if self.borrowed:
+            return
+        if self.watched:
+            self.settle()
+        self.exports -= 1
+
+    cdef void settle(self) noexcept:
+        cdef uint64_t now = td_checksum(self.data, self.nbytes)
+        if now != self.checksum:
+            self.checksum = now
+            self.version += 1
 
     def __dealloc__(self):
         if self.owner is None and self.data != NULL:
@@ -122,6 +164,8 @@ def is_exact():
 def memory_statistics():
     """Bytes and blocks of the cpu allocator: in_use, peak, cached, blocks.
 
+    ``peak`` is the most that was in use at once, since the start or the last :func:`reset_peak_memory`.
+
     >>> import treadle.ndarray as nd
     >>> sorted(nd.memory_statistics())
     ['blocks', 'cached', 'in_use', 'peak']
@@ -129,8 +173,27 @@ def memory_statistics():
     return td_memory()
 
 
+def block_size(int64_t nbytes):
+    """How many bytes :func:`memory_statistics` counts for an array of so many."""
+    return td_block_size(nbytes)
+
+
+def reset_peak_memory():
+    """Let the ``peak`` of :func:`memory_statistics` begin anew, from what is in use now.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.reset_peak_memory()
+    >>> before = nd.memory_statistics()["in_use"]
+    >>> x = nd.zeros(1024)
+    >>> del x
+    >>> nd.memory_statistics()["peak"] - before
+    4096
+    """
+    td_reset_peak()
+
+
 def empty_cache():
-    """Give the allocator's unused blocks back to the system.
+    """Give the allocator's unused blocks, and what else the C library holds free, back to the system.
 
     >>> import treadle.ndarray as nd
     >>> nd.empty_cache()

@@ -12,7 +12,7 @@ cdef bint fits(object value, int dtype) except -1
 cdef int weak_dtype(object value, int dtype) except -2
 cdef int store(object value, int dtype, char *data) except -1
 cdef Strided scalar_array(object value, int dtype, Device device)
-cdef Strided operand(object value, Strided like)
+cdef Strided operand(str op, object value, Strided like)
 cdef Strided converted(Strided x, int dtype)
 cdef Strided broadcast(Strided x, const td_view *shape)
 cdef int check_writable(Strided out, str op) except -1

@@ -14,7 +14,7 @@ from treadle.ndarray._types cimport (
     is_floating, is_inexact, td_view,
 )
 
-from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError
+from treadle.ndarray.errors import BufferReadOnlyError, DeviceError, DTypeError, RangeError
 
 
 cdef bint is_array(object value):
@@ -74,7 +74,7 @@ cdef int store(object value, int dtype, char *data) except -1:
                 raise DTypeError(f"cannot store {value!r} as {kind.name}")
             value = int(value)
         if not kind.lowest <= value <= kind.largest:
-            raise OverflowError(f"{value} is out of range for {kind.name}")
+            raise RangeError(f"{value} is out of range for {kind.name}")
         if dtype == TD_u64:
             unsigned = value
             (<uint64_t *>data)[0] = unsigned
@@ -97,16 +97,22 @@ cdef Strided scalar_array(object value, int dtype, Device device):
     return out
 
 
-cdef Strided operand(object value, Strided like):
+cdef Strided operand(str op, object value, Strided like):
     """A scalar beside an array, as a 0-d array of the dtype they meet in; None if value is no scalar."""
     cdef object scalar = _python_scalar(value)
     if scalar is None:
         return None
-    return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
+    try:
+        return scalar_array(scalar, weak_dtype(scalar, like.view.dtype), like.device)
+    except RangeError as error:
+        raise RangeError(f"{op}: {error}") from None
 
 
 cdef object no_array(str op, object other):
-    return DTypeError(f"{op}: {type(other).__name__} is no array; convert it with asarray")
+    cdef object kind = type(other)
+    cdef str named = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    cdef str way = "take its filled(value), and " if hasattr(other, "filled") else ""
+    return DTypeError(f"{op}: {named} is no array of treadle's; {way}convert it with treadle.ndarray.asarray")
 
 
 cdef object foreign(str op, object other):

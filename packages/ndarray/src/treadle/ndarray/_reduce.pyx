@@ -144,7 +144,7 @@ cdef void _fold_row(const Fold *fold, char *x, char *out) noexcept nogil:
     if fold.some:
         _fold_range(fold, x, 0, fold.inner_size, NULL, <char *>total)
     if fold.squares != NULL:
-        center = total[0] / fold.inner_size
+        center = total[0] / max(<int64_t>1, fold.inner_size)
         fold.kernel.start(1, <char *>total)
         _fold_range(fold, x, 0, fold.inner_size, &center, <char *>total)
     fold.kernel.finish(1, <const char *>total, fold.divisor, out, 0)
@@ -255,23 +255,20 @@ cdef void _fold_chunk(const Fold *fold, int64_t n, char *x, const double *center
     cdef const Walk *inner = &fold.inner
     cdef int64_t[32] position
     cdef char *data[4]
-    cdef int64_t step = fold.outer.strides[0][fold.outer.ndim - 1]
     cdef int row = inner.ndim - 1
     cdef int64_t folded = 0
-    cdef int64_t i
+    cdef int64_t first, lines
     fold.kernel.start(n, total)
     fold.kernel.start(n, part)
     data[0] = x + fold.start
     memset(position, 0, sizeof(position))
     while True:
-        for i in range(inner.shape[row]):
-            if fold.prefetched:
-                td_prefetch(1, n * step, data[0] + (i + 1) * inner.strides[0][row], 0)
-            if centers != NULL:
-                fold.squares.column(n, data[0] + i * inner.strides[0][row], step, centers, part)
-            else:
-                fold.kernel.column(n, data[0] + i * inner.strides[0][row], step, part)
-            folded += 1
+        first = 0
+        while first < inner.shape[row]:
+            lines = min(BLOCK - folded, inner.shape[row] - first)
+            _fold_lines(fold, n, data[0] + first * inner.strides[0][row], lines, centers, part)
+            first += lines
+            folded += lines
             if folded == BLOCK:
                 fold.kernel.merge(n, part, total)
                 fold.kernel.start(n, part)
@@ -279,3 +276,17 @@ cdef void _fold_chunk(const Fold *fold, int64_t n, char *x, const double *center
         if not advance(inner, row, data, position):
             break
     fold.kernel.merge(n, part, total)
+
+
+cdef inline void _fold_lines(const Fold *fold, int64_t n, const char *x, int64_t lines, const double *centers,
+                             char *part) noexcept nogil:
+    cdef int64_t stride = fold.outer.strides[0][fold.outer.ndim - 1]
+    cdef int64_t step = fold.inner.strides[0][fold.inner.ndim - 1]
+    cdef int64_t i
+    if centers == NULL:
+        fold.kernel.column(n, x, stride, lines, step, part)
+        return
+    for i in range(lines):
+        if fold.prefetched:
+            td_prefetch(1, n * stride, x + (i + 1) * step, 0)
+        fold.squares.column(n, x + i * step, stride, centers, part)

@@ -201,7 +201,7 @@ def search(Strided elements, Strided values, bint right):
     return out
 
 
-def groups(Strided ordered, Strided places):
+def groups(Strided ordered, Strided places or None):
     """Where each group of equal elements of a dense sorted line starts, and the group of the element at each of the
     places that the sorted ones came from (None without places)."""
     cdef Strided starts = allocate(dtype_from_id(TD_i64), ordered.device, &ordered.view)

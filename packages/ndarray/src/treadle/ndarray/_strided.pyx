@@ -53,6 +53,19 @@ cdef Strided blank():
     return <Strided>td_new(<PyObject *>_array_type)
 
 
+cdef inline Strided _shapeless(Strided x):
+    cdef Strided out = blank()  # for the memory of x
+    out.view.data = x.view.data
+    out.view.dtype = x.view.dtype
+    out.size = x.size
+    out.dense = x.dense
+    out.writable = x.writable
+    out.dtype = x.dtype
+    out.device = x.device
+    out.buffer = x.buffer
+    return out
+
+
 cdef Strided allocate(DType dtype, Device device, const td_view *shape):
     """A fresh dense array with the shape of ``shape``; its elements are whatever was in the memory."""
     cdef Strided out = blank()
@@ -147,37 +160,29 @@ cdef class Strided:
 
     @property
     def version(self):
-        """How often the buffer was written in place, through whatever view."""
-        return self.buffer.version
+        """How often the buffer was written in place, through whatever view; what others that hold its memory wrote
+        between two readings counts once. It only grows, so equal readings mean that nothing was written."""
+        return self.buffer.settled_version()
 
     cdef Strided alias(self):
         """A new array object for the same memory; the caller changes its view before anyone sees it."""
-        cdef Strided out = blank()
-        cdef size_t lengths = self.view.ndim * sizeof(int64_t)
-        out.view.data = self.view.data
-        out.view.dtype = self.view.dtype
+        cdef Strided out = _shapeless(self)
         out.view.ndim = self.view.ndim
-        memcpy(out.view.shape, self.view.shape, lengths)
-        memcpy(out.view.strides, self.view.strides, lengths)
-        out.size = self.size
-        out.dense = self.dense
-        out.writable = self.writable
-        out.dtype = self.dtype
-        out.device = self.device
-        out.buffer = self.buffer
+        memcpy(out.view.shape, self.view.shape, self.view.ndim * sizeof(int64_t))
+        memcpy(out.view.strides, self.view.strides, self.view.ndim * sizeof(int64_t))
         return out
 
     cdef Strided reshaped(self, const td_view *shape):
         """A view with another shape of the same size, or None where strides cannot express it."""
-        cdef Strided out = self.alias()
+        cdef Strided out = _shapeless(self)
         out.view.ndim = shape.ndim
         memcpy(out.view.shape, shape.shape, shape.ndim * sizeof(int64_t))
         if self.dense:
             dense_strides(&out.view, self.dtype.itemsize)
-        elif reshape_strides(&self.view, &out.view, self.dtype.itemsize) != 0:
+            return out
+        if reshape_strides(&self.view, &out.view, self.dtype.itemsize) != 0:
             return None
-        if not self.dense:
-            out.dense = is_dense(&out.view, self.dtype.itemsize)
+        out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
 
     def view_permuted(self, axes):

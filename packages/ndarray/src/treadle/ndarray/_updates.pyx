@@ -63,7 +63,7 @@ def adam_step(Strided parameter not None, Strided gradient not None, Strided fir
     return True
 
 
-def sgd_step(Strided parameter not None, Strided gradient not None, Strided momentum_buffer, tuple hyper):
+def sgd_step(Strided parameter not None, Strided gradient not None, Strided momentum_buffer or None, tuple hyper):
     """The fused SGD update in place. False where the device has none."""
     cdef td_sgd_settings settings
     arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)

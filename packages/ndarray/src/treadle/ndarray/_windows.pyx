@@ -32,9 +32,13 @@ def windows(Strided x, tuple kernel, tuple stride, tuple dilation):
         span = (<int64_t>kernel[each] - 1) * <int64_t>dilation[each] + 1
         places = (x.view.shape[axis] - span) // <int64_t>stride[each] + 1 if x.view.shape[axis] >= span else 0
         out.view.shape[axis] = places
-        out.view.strides[axis] = x.view.strides[axis] * <int64_t>stride[each]
+        out.view.strides[axis] = x.view.strides[axis]
+        if places > 1:  # else the step, which may be any, leads nowhere
+            out.view.strides[axis] *= <int64_t>stride[each]
         out.view.shape[x.view.ndim + each] = kernel[each]
-        out.view.strides[x.view.ndim + each] = x.view.strides[axis] * <int64_t>dilation[each]
+        out.view.strides[x.view.ndim + each] = x.view.strides[axis]
+        if places > 0 and kernel[each] > 1:
+            out.view.strides[x.view.ndim + each] *= <int64_t>dilation[each]
     out.size = 1
     for axis in range(out.view.ndim):
         out.size *= out.view.shape[axis]

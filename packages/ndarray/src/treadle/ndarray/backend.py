@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from treadle.ndarray import NDArray
+    from treadle.ndarray.geometry import Geometry
 
 __all__ = ["Allocation", "Backend", "FusedBackend"]
 
@@ -40,6 +41,9 @@ class Backend(Protocol):
 
     # dtypes: Collection[str], optional: the names of the dtypes that the backend has kernels for. Without it it has
     # all; with it, arrays of other dtypes are refused on its devices before any method is called.
+
+    # checks_indices: bool, optional: whether gather and scatter check and wrap indices themselves, as the cpu's kernels
+    # do. Without it they come checked.
 
     def device_count(self) -> int:
         """How many devices of this type there are; raises BackendError with the reason when there can be none."""
@@ -138,6 +142,26 @@ class FusedBackend(Protocol):
     def softmax(self, x: "NDArray", axis: int, out: "NDArray") -> None: ...
 
     def log_softmax(self, x: "NDArray", axis: int, out: "NDArray") -> None: ...
+
+    def logsumexp(self, x: "NDArray", axis: int, out: "NDArray") -> None:
+        """``out`` has x's rank, with 1 at ``axis``."""
+        ...
+
+    def variance(self, x: "NDArray", axes: tuple[int, ...], correction: float, out: "NDArray") -> None:
+        """``out`` has x's rank, with 1 at the axes."""
+        ...
+
+    def conv(self, x: "NDArray", weight: "NDArray", geometry: "Geometry", groups: int, out: "NDArray") -> None:
+        """:func:`treadle.ndarray.conv` without a bias; all of one dtype, layouts as there."""
+        ...
+
+    def conv_input_gradient(
+        self, gradient: "NDArray", weight: "NDArray", geometry: "Geometry", groups: int, out: "NDArray"
+    ) -> None: ...
+
+    def conv_weight_gradient(
+        self, gradient: "NDArray", x: "NDArray", geometry: "Geometry", groups: int, out: "NDArray"
+    ) -> None: ...
 
     def adam_step(
         self,

@@ -10,7 +10,8 @@ from treadle.ndarray._memory import ForeignBuffer
 from treadle.ndarray._operands import octets_of
 from treadle.ndarray._types import DType, dtype_named
 from treadle.ndarray.creation import DTypeLike, empty
-from treadle.ndarray.errors import ShapeError
+from treadle.ndarray.errors import DTypeError, ShapeError
+from treadle.ndarray.nested import refuse_masked
 
 __all__ = ["frombuffer", "has_only_booleans", "octets", "over", "plain", "rebuilt", "reduced"]
 
@@ -30,7 +31,11 @@ def frombuffer(buffer: Any, /, *, dtype: DTypeLike = "float32", count: int = -1,
     array([1, 2], dtype=int16)
     """
     wanted = dtype_named(dtype)
-    memory = memoryview(buffer)
+    refuse_masked(buffer, "frombuffer")
+    try:
+        memory = memoryview(buffer)
+    except TypeError as error:
+        raise DTypeError(f"frombuffer: {type(buffer).__name__} gives no buffer ({error})") from None
     offset, count = operator.index(offset), operator.index(count)
     if not 0 <= offset <= memory.nbytes:
         raise ValueError(f"frombuffer: offset {offset} is outside the buffer of {memory.nbytes} bytes")

@@ -10,6 +10,7 @@ Source: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learn
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from treadle.ndarray import fused_convolution
 from treadle.ndarray._array import NDArray
@@ -58,7 +59,9 @@ def conv(
     if fused_convolution.serves(x, weight.shape):
         out = fused_convolution.convolve(x, weight, geometry, places, groups)
     else:
-        out = _composed(x, weight, geometry, places, groups)
+        shape = (x.shape[0], outputs, *places)
+        found = _by_backend("conv", x, shape, x, weight, geometry, groups)
+        out = _composed(x, weight, geometry, places, groups) if found is None else found
     return out if bias is None else out + bias.reshape(outputs, *(1,) * len(places))
 
 
@@ -105,7 +108,8 @@ def conv_input_gradient(
     places = _check_gradient(op, gradient.shape, shape, weight.shape, groups, geometry)
     if fused_convolution.serves(gradient, weight.shape) and 0 not in shape:
         return fused_convolution.differentiate_input(gradient, weight, shape, geometry, groups)
-    return _composed_input_gradient(gradient, weight, shape, geometry, places, groups)
+    found = _by_backend(op, gradient, shape, gradient, weight, geometry, groups)
+    return _composed_input_gradient(gradient, weight, shape, geometry, places, groups) if found is None else found
 
 
 def _composed_input_gradient(
@@ -160,7 +164,18 @@ def conv_weight_gradient(
     places = _check_gradient(op, gradient.shape, x.shape, shape, groups, geometry)
     if fused_convolution.serves(x, shape):
         return fused_convolution.differentiate_weight(gradient, x, shape, geometry, places, groups)
-    return _composed_weight_gradient(gradient, x, shape, geometry, places, groups)
+    found = _by_backend(op, x, shape, gradient, x, geometry, groups)
+    return _composed_weight_gradient(gradient, x, shape, geometry, places, groups) if found is None else found
+
+
+def _by_backend(op: str, like: NDArray, shape: tuple[int, ...], *arguments: Any) -> NDArray | None:
+    """What the optional method of the device's backend gives; None where there is none."""
+    method = getattr(like.device.backend, op, None)
+    if method is None:
+        return None
+    out = empty(shape, dtype=like.dtype, device=like.device)
+    method(*arguments, out)
+    return out
 
 
 def _composed_weight_gradient(

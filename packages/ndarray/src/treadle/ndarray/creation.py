@@ -12,7 +12,7 @@ from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named
 from treadle.ndarray.devices import _cpu, default_device
 from treadle.ndarray.devices import device as find_device
 from treadle.ndarray.errors import DTypeError, ShapeError
-from treadle.ndarray.nested import PLAIN, SEQUENCES, as_number, from_nested, from_scalars
+from treadle.ndarray.nested import PLAIN, SEQUENCES, as_number, from_nested, from_scalars, refuse_masked
 
 __all__ = [
     "arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "one_hot", "ones",
@@ -85,6 +85,7 @@ def as_array(x: Any) -> NDArray:
 
 def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
     """The array and whether it shares the memory."""
+    refuse_masked(obj, "asarray")
     try:
         memory = ForeignBuffer(obj)
     except (TypeError, ValueError, BufferError) as error:

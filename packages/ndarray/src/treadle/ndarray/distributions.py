@@ -25,6 +25,12 @@ _NEGLIGIBLE = 1e-30
 
 _MOST_ENTRIES = 1 << 22
 
+_POINTS = 1e-280
+"""Parameters of a beta distribution below which a float64 between 0 and 1 has a probability that no draw will see."""
+
+_STEEP = 1e100
+"""Standard deviations from the mean where the next float64 is already beyond what a draw will see."""
+
 
 def alias_table(weights: Sequence[float]) -> tuple[NDArray, NDArray]:
     """For each of n equally likely columns: the share of its own number, and the number that has the rest.
@@ -124,6 +130,8 @@ def _log_gamma(stream: Stream, shape: float, count: int, device: Any) -> NDArray
 def _tail(stream: Stream, low: float, high: float, count: int, device: Any) -> NDArray:
     """Standard normals in [low, high] with 0 <= low, or around 0: C. Robert, "Simulation of truncated normal variables"
     (1995), by rejection from whichever of the normal, uniform and exponential distributions wastes little."""
+    if low > _STEEP:
+        return full((count,), low, dtype="float64", device=device)
     rate = 0.5 * (low + math.sqrt(low * low + 4.0))
     inside = low <= 0.0
     narrow = math.sqrt(2.0 * math.pi) if inside else math.exp(0.5 * (low * low - low * rate) + 0.5) / rate
@@ -185,6 +193,8 @@ class Distributions(Stream):
         [0, 1, 2]
         """
         if isinstance(x, NDArray):
+            if x.ndim == 0:
+                raise ShapeError(f"choice: x is a 0-d array of {x.dtype.name}; give an int, or an array with an axis")
             chosen = self.choice(x.shape[axis], shape, replace=replace, p=p, device=x.device)
             return take(x, chosen, axis=axis)
         count, lengths = operator.index(x), _shape(shape)
@@ -305,6 +315,10 @@ class Distributions(Stream):
         _positive("beta", a=a, b=b)
         out = floating(shape, dtype, device, "beta")
         stream = self._own_stream()
+        if max(a, b) < _POINTS:
+            share = a / max(a, b) / (a / max(a, b) + b / max(a, b))
+            drawn = stream.uniform(shape=out.shape, dtype="float64", device=out.device)
+            return (drawn < share).astype(out.dtype)
         x, y = (_log_gamma(stream, each, out.size, out.device) for each in (a, b))
         return sigmoid(x - y).astype(out.dtype, copy=False).reshape(out.shape)
 
@@ -328,15 +342,18 @@ class Distributions(Stream):
         True
         """
         _positive("truncated_normal", std=std)
-        if not low < high:
-            raise ValueError(f"truncated_normal: [{low}, {high}] is empty")
+        if not math.isfinite(mean) or not low < high:
+            raise ValueError(f"truncated_normal: [{low}, {high}] is empty, or the mean {mean} is not finite")
         out = floating(shape, dtype, device, "truncated_normal")
         first, last = (low - mean) / std, (high - mean) / std
         mirrored = last < 0.0
         if mirrored:
             first, last = -last, -first
         z = _tail(self._own_stream(), first, last, out.size, out.device)
-        drawn = (mean + std * (-z if mirrored else z)).astype(out.dtype, copy=False)
+        drawn = mean + std * z
+        if first > 0.0:  # from the end that is nearer to the mean: far out, the sum above loses the digits
+            drawn = high - std * (z - first) if mirrored else low + std * (z - first)
+        drawn = drawn.astype(out.dtype, copy=False)
         return _within(drawn, low, high).reshape(out.shape)
 
     def poisson(self, rate: float, shape: Shape = (), *, device: DeviceLike | None = None) -> NDArray:
@@ -393,9 +410,13 @@ def _within(x: NDArray, low: float, high: float) -> NDArray:
 
 def _probabilities(p: Sequence[float] | NDArray, count: int) -> list[float]:
     tolerance = 4e-4 if getattr(p, "dtype", None) == "float32" else 1e-8  # the square root of the spacing, as in NumPy
-    weights = [float(each) for each in (p if isinstance(p, list | tuple) else as_array(p).tolist())]
-    if len(weights) != count:
-        raise ShapeError(f"choice: {len(weights)} probabilities for {count} to choose from")
+    given = as_array(p)
+    if given.shape != (count,) or given.dtype.kind == "c":
+        raise ShapeError(
+            f"choice: {given.size} probabilities for {count} to choose from (p has shape {given.shape} and dtype "
+            f"{given.dtype.name})"
+        )
+    weights = [float(each) for each in (p if isinstance(p, list | tuple) else given.tolist())]
     if any(not 0.0 <= each < math.inf for each in weights) or abs(math.fsum(weights) - 1.0) > tolerance:
         raise ValueError(f"choice: p must not be negative and sum to 1; the sum is {math.fsum(weights)}")
     return weights

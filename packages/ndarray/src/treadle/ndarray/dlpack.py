@@ -17,6 +17,7 @@ from treadle.ndarray.creation import DeviceLike, asarray
 from treadle.ndarray.devices import _cpu
 from treadle.ndarray.devices import device as find_device
 from treadle.ndarray.errors import DTypeError, TreadleError
+from treadle.ndarray.nested import refuse_masked
 
 __all__ = ["device_pair", "export", "from_dlpack"]
 
@@ -120,6 +121,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
         return asarray(x[...], device=target, copy=copy)
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise DTypeError(f"from_dlpack: {type(x).__name__} has no __dlpack__ and __dlpack_device__; use asarray")
+    refuse_masked(x, "from_dlpack")
     pair = x.__dlpack_device__()
     wanted = None if target is None or device_pair(target) == tuple(pair) else device_pair(target)
     if wanted == HOST and pair[0] == _PINNED:

@@ -4,6 +4,7 @@ Every message names the operation, the shapes, dtypes or devices involved, and t
 """
 
 __all__ = [
+    "ArgumentError",
     "AxisError",
     "BackendError",
     "BufferReadOnlyError",
@@ -12,6 +13,7 @@ __all__ = [
     "FileFormatError",
     "IndexingError",
     "LinearAlgebraError",
+    "RangeError",
     "ShapeError",
     "TreadleError",
 ]
@@ -116,4 +118,24 @@ class FileFormatError(TreadleError, ValueError):
     >>> nd.load(io.BytesIO(b"not an array"))
     Traceback (most recent call last):
     treadle.ndarray.errors.FileFormatError: ...
+    """
+
+
+class ArgumentError(TreadleError, TypeError, ValueError):
+    """An argument of a wrong kind, or a value that means nothing here.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.eye("2")
+    Traceback (most recent call last):
+    treadle.ndarray.errors.ArgumentError: ...
+    """
+
+
+class RangeError(TreadleError, OverflowError):
+    """A number beyond what its dtype, or any memory, can hold.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.full(2, 300, dtype="uint8")
+    Traceback (most recent call last):
+    treadle.ndarray.errors.RangeError: ...
     """

@@ -16,6 +16,7 @@ from operator import index
 from typing import Any
 
 from treadle.ndarray._array import NDArray
+from treadle.ndarray._edge import guard_all
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named, result_dtype
 from treadle.ndarray.creation import DeviceLike, DTypeLike, arange, as_array, asarray
@@ -280,3 +281,6 @@ def _shifted(op: str, x: NDArray, axes: int | Sequence[int] | None, sign: int) -
         axes = range(array.ndim)
     along = [normalize_axis(each, array.ndim, op) for each in ((axes,) if isinstance(axes, int) else axes)]
     return roll(array, [sign * (array.shape[axis] // 2) for axis in along], axis=along)
+
+
+guard_all(globals(), __all__, __name__)

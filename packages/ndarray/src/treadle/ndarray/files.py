@@ -11,7 +11,7 @@ from treadle.ndarray.buffers import frombuffer
 from treadle.ndarray.creation import DeviceLike, as_array, empty
 from treadle.ndarray.devices import default_device
 from treadle.ndarray.devices import device as find_device
-from treadle.ndarray.errors import FileFormatError, TreadleError
+from treadle.ndarray.errors import DTypeError, FileFormatError, TreadleError
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo
@@ -57,11 +57,19 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
         os.close(folder)
 
 
+def _path(file: Any) -> str:
+    """A path as a string; DTypeError for anything else, also for the number of an open file, which would be closed."""
+    try:
+        return os.fsdecode(file)
+    except TypeError:
+        raise DTypeError(f"{type(file).__name__} is no path, and no open binary file") from None
+
+
 def _write(file: PathLike | BinaryIO, ending: str, write: Callable[[Any], None]) -> None:
     if hasattr(file, "write"):
         write(file)
         return
-    path = os.fspath(file)
+    path = _path(file)
     with atomic_write(path if path.endswith(ending) else path + ending) as opened:
         write(opened)
 
@@ -164,8 +172,9 @@ def load(
         return _mapped(file, mmap_mode, device)
     if hasattr(file, "read"):
         return _read(file, getattr(file, "name", "the file"), device, alone=False)
-    with open(file, "rb") as opened:
-        return _read(opened, os.fspath(file), device, alone=True)
+    path = _path(file)
+    with open(path, "rb") as opened:
+        return _read(opened, path, device, alone=True)
 
 
 def _left(file: Any) -> int | None:
@@ -240,8 +249,8 @@ def _mapped(file: Any, mode: str, device: DeviceLike | None) -> NDArray:
     place = default_device() if device is None else find_device(device)
     if place != "cpu":
         raise ValueError(f"load: mmap_mode gives memory of the cpu, not of {place}")
-    name = os.fspath(file)
-    with open(file, "r+b" if mode == "r+" else "rb") as opened:
+    name = _path(file)
+    with open(name, "r+b" if mode == "r+" else "rb") as opened:
         header = npy.read_header(opened, name)
         size = os.fstat(opened.fileno()).st_size
         if size != header.length + header.nbytes:

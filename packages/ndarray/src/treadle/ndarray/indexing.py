@@ -114,7 +114,7 @@ def _prepared(view: NDArray, axes: list[int], indices: list[NDArray]) -> tuple[N
     together = axes == list(range(axes[0], axes[0] + len(axes)))
     front = view.view_permuted(axes + [each for each in range(view.ndim) if each not in axes])
     arrays = [each.view_broadcast(shape) for each in indices]
-    if not view.device.is_cpu:  # the cpu kernel checks and wraps while it reads
+    if not (view.device.is_cpu or getattr(view.device.backend, "checks_indices", False)):  # the cpu's kernel does
         arrays = [_within(each, front.shape[at]) for at, each in enumerate(arrays)]
     return front, arrays, axes[0] if together else 0
 
@@ -184,6 +184,8 @@ def take(x: NDArray, indices: NDArray, /, *, axis: int | None = None) -> NDArray
     array = _index_array(indices, x)
     if array.dtype.kind == "b":
         raise DTypeError("take: indices must be integers, not bool")
+    if along == 0 and x.device.is_cpu and array.dtype.name == "int64":  # the rows of a batch
+        return _selection.gather(x, [array])
     return get_advanced(x, (slice(None),) * along + (array,))
 
 

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from treadle.ndarray._array import NDArray
+from treadle.ndarray._edge import guard_all
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.complex_parts import conj
 from treadle.ndarray.creation import DTypeLike, as_array, eye
@@ -206,3 +207,6 @@ def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
     u, s, vh = svd(array, full_matrices=False)
     inverse = where(s > _threshold(s, array.shape, rtol), 1.0 / s, 0.0)
     return matmul(matrix_transpose(conj(vh)) * inverse[..., None, :], matrix_transpose(conj(u)))
+
+
+guard_all(globals(), __all__, __name__)

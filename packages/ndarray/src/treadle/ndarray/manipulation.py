@@ -209,6 +209,7 @@ def astype(x: NDArray, dtype: DTypeLike, /, *, copy: bool = True, device: Device
     >>> nd.astype(nd.asarray([300.0, -1.0, nd.nan]), "uint8").tolist()
     [255, 0, 0]
     """
+    x = as_array(x)
     result = x.astype(dtype, copy=False)
     if device is not None:
         result = result.to_device(device)
@@ -222,7 +223,7 @@ def copy(x: NDArray, /) -> NDArray:
     >>> nd.copy(nd.arange(2))
     array([0, 1])
     """
-    return x.copy()
+    return as_array(x).copy()
 
 
 def unstack(x: NDArray, /, *, axis: int = 0) -> tuple[NDArray, ...]:
@@ -232,6 +233,7 @@ def unstack(x: NDArray, /, *, axis: int = 0) -> tuple[NDArray, ...]:
     >>> nd.unstack(nd.asarray([[1, 2], [3, 4]]), axis=1)
     (array([1, 3]), array([2, 4]))
     """
+    x = as_array(x)
     along = normalize_axis(axis, x.ndim, "unstack")
     return tuple(x[(slice(None),) * along + (place,)] for place in range(x.shape[along]))
 
@@ -251,11 +253,14 @@ def array_split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) 
     >>> nd.array_split(nd.arange(3), 2)
     [array([0, 1]), array([2])]
     """
+    x = as_array(x)
     along = normalize_axis(axis, x.ndim, "array_split")
     if not isinstance(sections, int):
         return _parts(x, sections, along)
     if sections < 1:
         raise ShapeError(f"array_split: {sections} parts; at least 1 is needed")
+    if sections >> 32:
+        raise MemoryError(f"array_split: {sections} parts are beyond any memory")
     length, longer = divmod(x.shape[along], sections)
     return _parts(x, [length * part + min(part, longer) for part in range(1, sections)], along)
 
@@ -267,6 +272,7 @@ def split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> lis
     >>> nd.split(nd.arange(4), 2)
     [array([0, 1]), array([2, 3])]
     """
+    x = as_array(x)
     along = normalize_axis(axis, x.ndim, "split")
     if isinstance(sections, int) and (sections < 1 or x.shape[along] % sections):
         raise ShapeError(f"split: axis {axis} of shape {x.shape} gives no {sections} equal parts; see array_split")

@@ -91,10 +91,20 @@ def _common_dtype(scalars: list[Any], values: list[bool | int | float | complex]
     return strong if "biufc".index(weak.kind) <= "biufc".index(strong.kind) else result_dtype(strong, weak)
 
 
+def refuse_masked(obj: Any, op: str) -> None:
+    """Raise DTypeError for NumPy's masked arrays and scalars, whose mask nothing here would keep."""
+    if hasattr(obj, "mask") and hasattr(obj, "filled"):
+        raise DTypeError(
+            f"{op}: the mask of {type(obj).__name__} would be lost; give its filled(value), or its data to take masked "
+            "elements as they are"
+        )
+
+
 def as_number(value: Any) -> bool | int | float | complex:
     """A plain bool, int, float or complex; NumPy's scalars, some of which are subclasses, become such."""
     if type(value) in PLAIN:
         return value  # type: ignore[no-any-return]
+    refuse_masked(value, "asarray")
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
     for kind in PLAIN:

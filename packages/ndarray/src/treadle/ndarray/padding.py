@@ -89,7 +89,10 @@ def _pairs(value: Any, ndim: int, name: str) -> Pairs:
     """A number, a pair, or a pair for each axis (or one in a list), as a pair for each axis."""
     if isinstance(value, bool | int | float | complex):
         return [(value, value)] * ndim
-    parts = [each if isinstance(each, bool | int | float | complex) else tuple(each) for each in value]
+    try:
+        parts = [each if isinstance(each, bool | int | float | complex) else tuple(each) for each in value]
+    except TypeError:
+        raise ShapeError(f"pad: {name} {value!r} is no number, and no sequence of them") from None
     if all(isinstance(each, bool | int | float | complex) for each in parts) and len(parts) in (1, 2):
         return [(parts[0], parts[-1])] * ndim
     pairs: Pairs = [(each[0], each[-1]) for each in parts if isinstance(each, tuple) and len(each) in (1, 2)]

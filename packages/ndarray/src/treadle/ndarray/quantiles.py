@@ -6,7 +6,7 @@ from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import as_array, asarray, full
 from treadle.ndarray.elementwise import ceil, equal, floor, isfinite, isnan, maximum, minimum, remainder, round, where
-from treadle.ndarray.errors import ShapeError
+from treadle.ndarray.errors import DTypeError, ShapeError
 from treadle.ndarray.indexing import take_along_axis
 from treadle.ndarray.manipulation import reshape, stack
 from treadle.ndarray.reductions import Axis, sum
@@ -122,6 +122,8 @@ def _for_each(
     if isinstance(q, int | float):
         return _quantiles(op, x, [q / scale], axis, method, keepdims, skip_nan)[0]
     asked = q if isinstance(q, NDArray) else asarray(q, dtype="float64")
+    if asked.dtype.kind == "c":
+        raise DTypeError(f"{op}: q is {asked.dtype.name}; fractions are real numbers")
     fractions = [each / scale for each in reshape(asked, (-1,)).tolist()]
     results = _quantiles(op, x, fractions, axis, method, keepdims, skip_nan)
     if not results:

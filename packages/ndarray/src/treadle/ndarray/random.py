@@ -5,6 +5,7 @@ choice, poisson and binomial draws are the same on every device bit for bit; tho
 like (normal, exponential, gamma, ...) within a few ulp, wherever no rejection hangs on the last bit.
 """
 
+from treadle.ndarray._edge import Guarded
 from treadle.ndarray.distributions import Distributions
 
 __all__ = [
@@ -51,6 +52,11 @@ class Generator(Distributions):
         ahead.set_state({"seed": self.seed, "counter": self.counter + count * JUMP})
         return ahead
 
+
+for _kind in Generator.__mro__[:-1]:
+    for _name, _method in list(vars(_kind).items()):
+        if not _name.startswith("_"):
+            setattr(_kind, _name, Guarded(_method, __name__))
 
 default_generator = Generator()
 

@@ -1,12 +1,13 @@
 """Reductions, index reductions and scans, and what is composed from them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from treadle.ndarray import _families, _fused, _parts
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray._types import dtype_named
-from treadle.ndarray.creation import DTypeLike, as_array, empty_like
+from treadle.ndarray.creation import DTypeLike, as_array, empty, empty_like
 from treadle.ndarray.elementwise import exp, isfinite, log, sqrt, square, where
 from treadle.ndarray.manipulation import reshape, squeeze
 
@@ -124,6 +125,9 @@ def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
         return var(wide, axis=axis, correction=correction, keepdims=keepdims).astype("float32")
     array = _floating(array)
     axes = _families.normal_axes("var", array, axis)
+    found = _reduced_by_backend("variance", array, axes, axes, correction)
+    if found is not None:
+        return found if keepdims else squeeze(found, axis=axes)
     fused = _fused.variance(array, axes, correction, keepdims)
     return _composed_var(array, axes, correction, keepdims) if fused is None else fused
 
@@ -207,7 +211,9 @@ def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> ND
         return logsumexp(array.astype("float32"), axis=axis, keepdims=keepdims).astype(array.dtype)
     axes = _families.normal_axes("logsumexp", array, axis)
     if len(axes) == 1:
-        fused = _fused.softmax("logsumexp", _floating(array), axes[0])
+        fused = _reduced_by_backend("logsumexp", _floating(array), axes, axes[0])
+        if fused is None:
+            fused = _fused.softmax("logsumexp", _floating(array), axes[0])
         if fused is not None:
             return fused if keepdims else squeeze(fused, axis=axes[0])
     return _composed_logsumexp(array, axes, keepdims)
@@ -278,4 +284,15 @@ def _kernel_of(op: str, array: NDArray, axis: int) -> NDArray | None:
         return _fused.softmax(op, array, axis)
     out = empty_like(array)
     method(array, axis, out)
+    return out
+
+
+def _reduced_by_backend(op: str, array: NDArray, axes: tuple[int, ...], *arguments: Any) -> NDArray | None:
+    """What the optional method of the device's backend gives, the axes kept; None where there is none."""
+    method = getattr(array.device.backend, op, None)
+    if method is None or array.size == 0:
+        return None
+    shape = tuple(1 if at in axes else length for at, length in enumerate(array.shape))
+    out = empty(shape, dtype=array.dtype, device=array.device)
+    method(array, *arguments, out)
     return out

@@ -9,12 +9,12 @@ import os
 import threading
 from typing import Self
 
-from treadle.ndarray import _families
+from treadle.ndarray import _families, _parts
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._types import dtype_named
+from treadle.ndarray._types import DType, dtype_named
 from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empty
 from treadle.ndarray.devices import default_device
-from treadle.ndarray.errors import DTypeError
+from treadle.ndarray.errors import DTypeError, ShapeError
 
 __all__ = ["Stream", "floating"]
 
@@ -98,25 +98,42 @@ class Stream:
         dtype: DTypeLike = "float32",
         device: DeviceLike | None = None,
     ) -> NDArray:
-        """Evenly distributed in [low, high), float32 or float64; rounding to the dtype can give high itself.
+        """Evenly distributed in [low, high), of any floating dtype; rounding to the dtype can give high itself.
+
+        The numbers of [0, 1) are multiples of 2**-11 in float16, 2**-8 in bfloat16, 2**-24 in float32, 2**-53 in
+        float64, so that 1 is not among them. Of complex numbers the real and the imaginary part are drawn so, each.
 
         >>> import treadle.ndarray as nd
         >>> 0 <= nd.random.Generator(0).uniform().item() < 1
         True
         """
-        out = floating(shape, dtype, device, "uniform")
-        return self._draw("uniform", (float(low), float(high)), out, out.itemsize // 4)
+        out = floating(shape, dtype, device, "uniform", complex_too=True)
+        if out.itemsize == 2:
+            return self._short_uniform(float(low), float(high), out)
+        parts = _parts.pairs(out) if out.dtype.kind == "c" else out
+        self._draw("uniform", (float(low), float(high)), parts, parts.itemsize // 4)
+        return out
+
+    def _short_uniform(self, low: float, high: float, out: NDArray) -> NDArray:
+        """Halves: the upper bits of 32, as many as the dtype has digits; scaled in float32, rounded once."""
+        digits = 11 if out.dtype.name == "float16" else 8
+        words = self.bits(out.shape, dtype="uint32", device=out.device)
+        unit = (words >> (32 - digits)).astype("float32") * 2.0**-digits
+        return (low + unit * (high - low)).astype(out.dtype)
 
     def normal(
         self,
-        mean: float = 0.0,
+        mean: float | complex = 0.0,
         std: float = 1.0,
         shape: Shape = (),
         *,
         dtype: DTypeLike = "float32",
         device: DeviceLike | None = None,
     ) -> NDArray:
-        """Normally distributed, float32 or float64. Raises ValueError for a negative ``std``.
+        """Normally distributed, of any floating dtype. Raises ValueError for a negative ``std``.
+
+        Complex numbers have ``std**2`` as the mean of abs(z - mean)**2: half of it in the real part, half in the
+        imaginary one (the circular complex normal distribution).
 
         >>> import treadle.ndarray as nd
         >>> nd.random.Generator(0).normal(shape=(2, 3)).shape
@@ -124,7 +141,21 @@ class Stream:
         """
         if std < 0:
             raise ValueError(f"normal: std is {std}, it must not be negative")
-        return self._draw("normal", (float(mean), float(std)), floating(shape, dtype, device, "normal"), 2)
+        wanted = floating((0,), dtype, device, "normal", complex_too=True).dtype
+        if wanted.kind == "c":
+            return self._complex_normal(complex(mean), float(std), shape, wanted, device)
+        if isinstance(mean, complex):
+            raise DTypeError(f"normal: mean is {mean}, which {wanted.name} cannot hold; ask for a complex dtype")
+        out = empty(shape, dtype=wanted if wanted.itemsize > 2 else "float64", device=device)
+        self._draw("normal", (float(mean), float(std)), out, 2)
+        return out.astype(wanted, copy=False)
+
+    def _complex_normal(
+        self, mean: complex, std: float, shape: Shape, dtype: DType, device: DeviceLike | None
+    ) -> NDArray:
+        out = empty(shape, dtype="complex128" if mean else dtype, device=device)
+        self._draw("normal", (0.0, std * 0.5**0.5), _parts.pairs(out), 2)
+        return (out + mean).astype(dtype, copy=False) if mean else out
 
     def integers(
         self,
@@ -171,6 +202,8 @@ class Stream:
         [0, 1, 2]
         """
         if isinstance(x, NDArray):
+            if x.ndim == 0:
+                raise ShapeError(f"permutation: x is a 0-d array of {x.dtype.name}; give an int, or an array with rows")
             return x[self.permutation(x.shape[0], device=x.device)]
         count = operator.index(x)
         return asarray(_families.permutation(self.bits((count,), device="cpu")), device=device or default_device())
@@ -182,9 +215,12 @@ def _restored(kind: "type[Stream]", seed: int, counter: int) -> "Stream":
     return stream
 
 
-def floating(shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str) -> NDArray:
+def floating(
+    shape: Shape, dtype: DTypeLike, device: DeviceLike | None, op: str, *, complex_too: bool = False
+) -> NDArray:
     """An array to draw floats into; raises DTypeError for any other dtype."""
     wanted = dtype_named(dtype)
-    if wanted.name not in ("float32", "float64"):
-        raise DTypeError(f"{op}: dtype is float32 or float64, not {wanted.name}; convert with astype")
+    if wanted.kind not in ("fc" if complex_too else "f"):
+        kinds = "floating, real or complex" if complex_too else "real and floating"
+        raise DTypeError(f"{op}: dtype is {kinds}, not {wanted.name}; convert with astype")
     return empty(shape, dtype=wanted, device=device)

@@ -30,7 +30,7 @@ def diff(
     parts = [each for each in (prepend, array, append) if each is not None]
     result = concat(parts, axis=along) if len(parts) > 1 else array
     whole = (slice(None),) * along
-    for _ in range(n):
+    for _ in range(min(n, result.shape[along])):  # more leave nothing too
         upper, lower = result[(*whole, slice(1, None))], result[(*whole, slice(None, -1))]
         result = not_equal(upper, lower) if result.dtype.kind == "b" else upper - lower
     return result.copy() if result is x else result

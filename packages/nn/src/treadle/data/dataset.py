@@ -4,13 +4,24 @@ A data set that can fetch a whole batch at once has a method ``fetch_batch(indic
 and returns what collating the samples would; the loader then uses it instead of asking for each sample.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
-__all__ = ["Dataset", "Subset", "TensorDataset", "batch_fetcher", "index_array"]
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "Subset",
+    "TensorDataset",
+    "batch_fetcher",
+    "index_array",
+]
 
 
 class Dataset:
@@ -30,6 +41,29 @@ class Dataset:
 
     def __len__(self) -> int:
         raise TypeError(f"{type(self).__name__} defines no __len__")
+
+    def __add__(self, other: Any) -> "Dataset":
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """The base of data sets that give their samples one after another; a subclass defines ``__iter__``.
+
+    Each worker process iterates a copy of its own, and divides the samples by
+    :func:`~treadle.data.get_worker_info`; else they come once from each worker.
+
+    >>> class Lines(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter("abc")
+    >>> list(Lines() + Lines())
+    ['a', 'b', 'c', 'a', 'b', 'c']
+    """
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"{type(self).__name__} defines no __iter__")
+
+    def __add__(self, other: Any) -> Dataset:
+        return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset):
@@ -71,10 +105,7 @@ class Subset(Dataset):
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
-        fetch = batch_fetcher(dataset)
-        if fetch is not None:
-            places = index_array(indices)
-            self.fetch_batch = lambda chosen: fetch(nd.take(places, chosen, axis=0))
+        self._places: nd.NDArray | None = None
 
     def __getitem__(self, index: int) -> Any:
         return self.dataset[self.indices[index]]
@@ -82,9 +113,71 @@ class Subset(Dataset):
     def __len__(self) -> int:
         return len(self.indices)
 
+    def _batch_fetcher(self) -> Callable[[nd.NDArray], Any] | None:
+        fetch = batch_fetcher(self.dataset)
+        if fetch is None:
+            return None
+        if self._places is None:
+            self._places = index_array(self.indices)
+        places = self._places
+        return lambda chosen: fetch(nd.take(places, chosen, axis=0))
+
+
+class ConcatDataset(Dataset):
+    """Data sets one behind the other.
+
+    >>> both = ConcatDataset(["ab", "cde"])
+    >>> len(both), both[2], both[-1]
+    (5, 'c', 'e')
+    """
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset needs at least one data set")
+        if any(isinstance(each, IterableDataset) for each in self.datasets):
+            raise TypeError("an IterableDataset has no indices; put it behind others with ChainDataset")
+        self.cumulative_sizes = list(accumulate(len(each) for each in self.datasets))
+
+    def __getitem__(self, index: int) -> Any:
+        size = len(self)
+        place = index + size if index < 0 else index
+        if not 0 <= place < size:
+            raise IndexError(f"index {index} of {size} samples")
+        number = bisect_right(self.cumulative_sizes, place)
+        return self.datasets[number][place - (self.cumulative_sizes[number - 1] if number else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+class ChainDataset(IterableDataset):
+    """Iterable data sets one after the other.
+
+    >>> class Letters(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter("ab")
+    >>> list(ChainDataset([Letters(), Letters()]))
+    ['a', 'b', 'a', 'b']
+    """
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+
+    def __iter__(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise TypeError(f"ChainDataset chains iterable data sets, not {type(dataset).__name__}")
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(len(dataset) for dataset in self.datasets)
+
 
 def batch_fetcher(dataset: Any) -> Callable[[nd.NDArray], Any] | None:
-    """The data set's ``fetch_batch``, or None if it can only give single samples."""
+    """What fetches a whole batch of the data set at once, or None if it can only give single samples."""
+    if isinstance(dataset, Subset):
+        return dataset._batch_fetcher()
     fetch: Callable[[nd.NDArray], Any] | None = getattr(dataset, "fetch_batch", None)
     return fetch
 

@@ -6,7 +6,8 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.data.dataset import TensorDataset
-from treadle.data.idx import DataFileError, read_idx
+from treadle.data.errors import DataFileError
+from treadle.data.idx import read_idx
 from treadle.data.split import held_out
 
 __all__ = ["Digits"]

@@ -6,12 +6,23 @@ loader cuts batches without a Python object for each index.
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from math import inf
+from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd import Tensor
 from treadle.data.dataset import index_array
 from treadle.ndarray.random import Generator, default_generator
 
-__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler"]
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StratifiedSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 
 class Sampler:
@@ -105,6 +116,87 @@ class SubsetRandomSampler(Sampler):
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """``num_samples`` indices, index i with probability proportional to ``weights[i]``.
+
+    Without ``replacement`` no index comes twice, and the draws are those of repeated drawing from what is left
+    (P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", 2006).
+
+    >>> list(WeightedRandomSampler([0.0, 1.0], 3))
+    [1, 1, 1]
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[float] | nd.NDArray | Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        values = weights.data if isinstance(weights, Tensor) else weights
+        self.weights = nd.asarray(values, dtype=nd.float64, device="cpu", copy=True)
+        listed = self.weights.tolist() if self.weights.ndim == 1 else []
+        if not listed or not all(0.0 <= weight < inf for weight in listed) or not any(listed):
+            raise ValueError("weights must be a sequence of finite numbers, none negative and not all zero")
+        possible = sum(weight > 0.0 for weight in listed)
+        if num_samples < 1 or (not replacement and num_samples > possible):
+            bound = "" if replacement else f" and at most {possible}, the number of weights above zero"
+            raise ValueError(f"num_samples must be 1 or more{bound}, not {num_samples}")
+        self.num_samples = operator.index(num_samples)
+        self.replacement = replacement
+        self.generator = generator
+
+    def order(self) -> nd.NDArray:
+        """The indices of a new pass."""
+        source = self.generator or default_generator
+        if self.replacement:
+            total = nd.cumulative_sum(self.weights, axis=0)
+            draws = source.uniform(shape=(self.num_samples,), dtype=nd.float64, device="cpu") * total[-1].item()
+            return nd.minimum(nd.searchsorted(total, draws, side="right"), self._last()).astype(nd.int64)
+        waiting = source.exponential(shape=self.weights.shape, dtype=nd.float64, device="cpu") / self.weights
+        return nd.argsort(waiting)[: self.num_samples].astype(nd.int64)
+
+    def _last(self) -> int:
+        """The last index that can be drawn, where rounding lifts a draw to the sum itself."""
+        return max(index for index, weight in enumerate(self.weights.tolist()) if weight > 0.0)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class StratifiedSampler(Sampler):
+    """All indices in a random order in which every stretch has the classes in their proportions.
+
+    Of ``labels``, the class of each sample, a stretch of b has b times the share of each class, give or take one or
+    two: each class is shuffled and spread evenly, from a random start. Batches cut from it are stratified.
+
+    >>> order = list(StratifiedSampler(["a"] * 6 + ["b"] * 2))
+    >>> [sum(index >= 6 for index in order[start : start + 4]) for start in (0, 4)]
+    [1, 1]
+    """
+
+    def __init__(self, labels: Any, generator: Generator | None = None) -> None:
+        data = labels.data if isinstance(labels, Tensor) else labels
+        self.labels = data.tolist() if hasattr(data, "tolist") else list(data)
+        self.generator = generator
+
+    def order(self) -> nd.NDArray:
+        """The indices of a new pass."""
+        source = self.generator or default_generator
+        classes: dict[Any, list[int]] = {}
+        for index, label in enumerate(self.labels):
+            classes.setdefault(label, []).append(index)
+        placed: list[tuple[float, int]] = []
+        for members in classes.values():
+            start, count = source.uniform().item(), len(members)
+            for rank, chosen in enumerate(source.permutation(count, device="cpu").tolist()):
+                placed.append(((rank + start) / count, members[chosen]))
+        return index_array(index for _, index in sorted(placed))
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 class BatchSampler:

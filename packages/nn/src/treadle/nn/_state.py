@@ -1,7 +1,9 @@
 """State dicts: what a module's is, and how one is compared and loaded."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
@@ -38,7 +40,9 @@ def tensors_of(branch: Branch) -> dict[str, Tensor]:
     return tensors
 
 
-def load(owner: str, targets: dict[str, Tensor], given: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
+def load(
+    owner: str, targets: dict[str, Tensor], given: Mapping[str, Any], strict: bool, assign: bool = False
+) -> IncompatibleKeys:
     """Copy ``given`` into ``targets``; compare everything first, so that an error leaves all as it was."""
     if not isinstance(given, Mapping):
         raise TypeError(f"load_state_dict takes a mapping of names to tensors, not {type(given).__name__}")
@@ -56,6 +60,8 @@ def load(owner: str, targets: dict[str, Tensor], given: Mapping[str, Any], stric
             continue
         if value.shape != target.shape:
             misfits.append(f"{name}: the module has {target.shape}, the state dict {value.shape}")
+        elif assign:
+            values[name] = value
         elif target.data.readonly:
             misfits.append(f"{name}: the module's memory is read-only")
         else:
@@ -67,9 +73,41 @@ def load(owner: str, targets: dict[str, Tensor], given: Mapping[str, Any], stric
             lines += _listed("unexpected", [f"{name} {_described(given[name])}" for name in unexpected])
         lines += _listed("does not fit", misfits)
         raise StateDictError("\n".join(lines))
+    if assign:
+        for name, value in values.items():
+            targets[name].data = value
+        return IncompatibleKeys(missing, unexpected)
+    occupied = _Spans([target.data for target in targets.values()])
+    for name, value in values.items():  # all before the first is written
+        if value.data_pointer != targets[name].data.data_pointer and occupied.overlap(value):
+            values[name] = value.copy()
     for name, value in values.items():
         targets[name].data[...] = value
     return IncompatibleKeys(missing, unexpected)
+
+
+class _Spans:
+    """The memory that some arrays lie in."""
+
+    def __init__(self, arrays: list[nd.NDArray]) -> None:
+        spans = sorted(_span(each) for each in arrays)
+        self.starts = [first for first, _ in spans]
+        self.ends = list(accumulate((last for _, last in spans), max))
+
+    def overlap(self, array: nd.NDArray) -> bool:
+        """Whether any of them lies where ``array`` does."""
+        first, last = _span(array)
+        before = bisect_left(self.starts, last)
+        return before > 0 and self.ends[before - 1] > first
+
+
+def _span(array: nd.NDArray) -> tuple[int, int]:
+    """The addresses from an array's first byte to behind its last."""
+    if array.size == 0:
+        return array.data_pointer, array.data_pointer
+    reaches = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.data_pointer + sum(reach for reach in reaches if reach < 0)
+    return first, array.data_pointer + sum(reach for reach in reaches if reach > 0) + array.itemsize
 
 
 def array_of(value: Any) -> nd.NDArray:

@@ -2,7 +2,7 @@
 
 from treadle.ndarray import TreadleError
 
-__all__ = ["CheckpointError", "StateDictError"]
+__all__ = ["CheckpointError", "NonFiniteLossError", "StateDictError"]
 
 
 class StateDictError(TreadleError, RuntimeError):
@@ -11,3 +11,7 @@ class StateDictError(TreadleError, RuntimeError):
 
 class CheckpointError(TreadleError, ValueError):
     """A file of weights that is damaged, of another format, or holds what treadle has no dtype for."""
+
+
+class NonFiniteLossError(TreadleError, ArithmeticError):
+    """A loss that became NaN or infinite; the weights are those before the step."""

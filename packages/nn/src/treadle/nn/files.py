@@ -17,7 +17,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     It is written beside ``path``, flushed to the disk and renamed, so that a crash at any time leaves either the old
     file or the new one. Folders that are missing are made.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # a link is written through, not replaced
     target.parent.mkdir(parents=True, exist_ok=True)
     name = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
     mode = target.stat().st_mode & 0o777 if target.exists() else None  # of the file that is replaced

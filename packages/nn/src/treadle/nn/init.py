@@ -1,10 +1,12 @@
 """Initial values of parameters, written in place.
 
 Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward neural networks" (xavier);
-He et al. 2015, "Delving deep into rectifiers" (kaiming).
+He et al. 2015, "Delving deep into rectifiers" (kaiming); Saxe, McClelland and Ganguli 2014, "Exact solutions to the
+nonlinear dynamics of learning in deep linear neural networks" (orthogonal); Martens 2010, "Deep learning via
+Hessian-free optimization" (sparse).
 """
 
-from math import prod, sqrt
+from math import ceil, prod, sqrt
 from typing import Any
 
 import treadle.ndarray as nd
@@ -14,10 +16,15 @@ from treadle.ndarray.random import Generator, default_generator
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
+    "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
     "uniform_",
     "xavier_normal_",
     "xavier_uniform_",
@@ -153,6 +160,101 @@ def kaiming_normal_(
     (1, 2)
     """
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from the normal distribution, cut to [a, b].
+
+    >>> bool(abs(trunc_normal_(Tensor([0.0, 0.0]), std=100.0).numpy()).max() <= 2.0)
+    True
+    """
+    if not a < b:
+        raise ValueError(f"trunc_normal_: a must be below b, not {a} and {b}")
+    source = generator or default_generator
+    if std == 0.0:
+        return _fill(tensor, min(max(mean, a), b))
+    values = source.truncated_normal(mean, std, a, b, tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    return _fill(tensor, values)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Fill a matrix with the identity, or as much of it as fits; a ShapeError for other than 2 dimensions.
+
+    >>> eye_(Tensor([[5.0, 5.0, 5.0], [5.0, 5.0, 5.0]])).numpy().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    if tensor.ndim != 2:
+        raise nd.ShapeError(f"eye_: only a matrix has an identity, not shape {tensor.shape}")
+    return _fill(tensor, nd.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill a convolution's weight ``(out, in, *kernel)`` so that it hands through as many channels as it can.
+
+    In each of the ``groups`` of output channels the i-th takes the i-th input channel at the kernel's middle.
+
+    >>> dirac_(Tensor([[[5.0, 5.0, 5.0]]])).numpy().tolist()
+    [[[0.0, 1.0, 0.0]]]
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise nd.ShapeError(f"dirac_: a weight of 3, 4 or 5 dimensions is needed, not shape {tensor.shape}")
+    if groups < 1 or tensor.shape[0] % groups:
+        raise ValueError(f"dirac_: {tensor.shape[0]} output channels do not make {groups} groups")
+    zeros_(tensor)
+    size = tensor.shape[0] // groups
+    middle = tuple(length // 2 for length in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(size, tensor.shape[1])):
+            tensor.data[(group * size + channel, channel, *middle)] = 1.0
+    return tensor
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Draw rows (or columns, whichever are fewer) that are orthonormal, times ``gain``, of all but the first dimension.
+
+    They are the Q of a normal matrix's QR decomposition, signed so that all orthogonal matrices are equally likely
+    (Mezzadri 2007, "How to generate random matrices from the classical compact groups", section 5).
+
+    >>> rows = orthogonal_(Tensor([[0.0, 0.0], [0.0, 0.0]]), gain=3.0).numpy()
+    >>> [round(float(row @ row), 4) for row in rows]
+    [9.0, 9.0]
+    """
+    if tensor.ndim < 2:
+        raise nd.ShapeError(f"orthogonal_: a tensor of at least 2 dimensions is needed, not shape {tensor.shape}")
+    if not tensor.data.size:
+        return tensor
+    rows, columns = tensor.shape[0], prod(tensor.shape[1:])
+    source = generator or default_generator
+    shape = (max(rows, columns), min(rows, columns))
+    q, r = nd.linalg.qr(source.normal(0.0, 1.0, shape, dtype=nd.float64, device=tensor.device))
+    diagonal = nd.diagonal(r)
+    q = q * nd.where(diagonal < 0.0, -1.0, nd.ones_like(diagonal))
+    values = nd.matrix_transpose(q) if rows < columns else q
+    return _fill(tensor, nd.reshape(values * gain, tensor.shape))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Draw a matrix from the normal distribution, with the share ``sparsity`` of each column zero, rounded up.
+
+    >>> sum(value != 0.0 for [value] in sparse_(Tensor([[0.0], [0.0], [0.0], [0.0]]), 0.5).numpy().tolist())
+    2
+    """
+    if tensor.ndim != 2:
+        raise nd.ShapeError(f"sparse_: only a matrix can be filled, not shape {tensor.shape}")
+    rows, columns = tensor.shape
+    source = generator or default_generator
+    normal_(tensor, 0.0, std, source)
+    empty = ceil(sparsity * rows)
+    for column in range(columns):
+        tensor.data[source.permutation(rows, device=tensor.device)[:empty], column] = 0.0
+    return tensor
 
 
 def _fill(tensor: Tensor, value: Any) -> Tensor:

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import treadle.ndarray as nd
 from treadle.autograd import Scoped, Tensor
+from treadle.nn._backward_hooks import BackwardHooks
+from treadle.nn._located import locate
 from treadle.nn._state import IncompatibleKeys, load, tensors_of
 from treadle.nn._tree import Branch, children_first, join, members, walk
 from treadle.nn.hooks import HookTable, RemovableHandle
@@ -41,10 +43,20 @@ class Module(Scoped, Branch):
     _buffer_names: Mapping[str, bool] = {}
     _forward_hooks: HookTable | None = None
     _forward_pre_hooks: HookTable | None = None
+    _backward_hooks: HookTable | None = None
+    _backward_pre_hooks: HookTable | None = None
+    _has_hooks: bool = False
+
+    def __init__(self) -> None:
+        """A module takes what its subclass says, by itself nothing; a subclass need not call this."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. A subclass defines it; calling a module without one is a TypeError."""
         raise TypeError(f"{type(self).__name__} defines no forward(), so it cannot be called")
+
+    def _note_place(self, error: nd.TreadleError) -> None:
+        """Say in a note of an error that leaves this module where in the model it came up."""
+        locate(error, self)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook, with_kwargs in self._forward_pre_hooks.entries() if self._forward_pre_hooks else ():
@@ -56,12 +68,16 @@ class Module(Scoped, Branch):
                 changed = hook(self, args)
                 if changed is not None:
                     args = changed if isinstance(changed, tuple) else (changed,)
+        backward = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            backward = BackwardHooks(self, self._backward_pre_hooks, self._backward_hooks)
+            args = backward.enter(args)
         result = self.forward(*args, **kwargs)
         for hook, with_kwargs in self._forward_hooks.entries() if self._forward_hooks else ():
             changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
             if changed is not None:
                 result = changed
-        return result
+        return result if backward is None else backward.leave(result)
 
     # parts ---------------------------------------------------------------------------------------------------------
     def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, "Module"]]:
@@ -212,6 +228,18 @@ class Module(Scoped, Branch):
         """Convert floating parameters and buffers to float32."""
         return self.to(nd.float32)
 
+    def half(self: Self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self.to(nd.float16)
+
+    def bfloat16(self: Self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self.to(nd.bfloat16)
+
+    def cpu(self: Self) -> Self:
+        """Move parameters and buffers to the device ``cpu``."""
+        return self.to("cpu")
+
     def double(self: Self) -> Self:
         """Convert floating parameters and buffers to float64."""
         return self.to(nd.float64)
@@ -226,14 +254,17 @@ class Module(Scoped, Branch):
         tensors = tensors_of(self)
         return {prefix + name: tensor if keep_vars else tensor.detach() for name, tensor in tensors.items()}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copy values into the parameters and persistent buffers, converting dtype and device to theirs.
 
         Everything is compared first: a StateDictError lists all differences, and then nothing has been loaded. Shapes
         must be equal; nothing is broadcast. With ``strict=False`` missing and unexpected names are returned and not an
-        error. The values may be Tensors, NDArrays or NumPy arrays.
+        error. The values may be Tensors, NDArrays or NumPy arrays, also this module's own under other names. With
+        ``assign`` they are not copied: the parameters take over their memory, dtype and device.
         """
-        return load(type(self).__name__, tensors_of(self), state_dict, strict)
+        return load(type(self).__name__, tensors_of(self), state_dict, strict, assign)
 
     # hooks ---------------------------------------------------------------------------------------------------------
     def register_forward_pre_hook(
@@ -243,10 +274,7 @@ class Module(Scoped, Branch):
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns both.
         """
-        if self._forward_pre_hooks is None:
-            self._forward_pre_hooks = HookTable()
-        self._has_hooks = True
-        return self._forward_pre_hooks.add(hook, prepend, with_kwargs)
+        return self._hook_table("_forward_pre_hooks").add(hook, prepend, with_kwargs)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -255,10 +283,30 @@ class Module(Scoped, Branch):
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``.
         """
-        if self._forward_hooks is None:
-            self._forward_hooks = HookTable()
+        return self._hook_table("_forward_hooks").add(hook, prepend, with_kwargs)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` before the gradients of a call are computed.
+
+        ``grad_output`` are the gradients of its results, None for unused ones; what the hook returns, unless None,
+        replaces them.
+        """
+        return self._hook_table("_backward_pre_hooks").add(hook, prepend, False)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of a call are there.
+
+        ``grad_input`` are those of the positional arguments, None for those without; what the hook returns, unless
+        None, replaces them.
+        """
+        return self._hook_table("_backward_hooks").add(hook, prepend, False)
+
+    def _hook_table(self, name: str) -> HookTable:
+        if getattr(self, name) is None:
+            setattr(self, name, HookTable())
         self._has_hooks = True
-        return self._forward_hooks.add(hook, prepend, with_kwargs)
+        table: HookTable = getattr(self, name)
+        return table
 
     # text ----------------------------------------------------------------------------------------------------------
     def summary(self, *inputs: Any) -> Summary:

@@ -1,11 +1,12 @@
 """Adam."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.optim.optimizer import Optimizer, require
+from treadle.optim.composed import average, blocks, descent, moment
+from treadle.optim.optimizer import Optimizer
 
 __all__ = ["Adam"]
 
@@ -47,12 +48,6 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def check(self, options: Mapping[str, Any]) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            require(options[name] >= 0.0, name, options[name], "0 or more")
-        betas = options["betas"]
-        require(len(betas) == 2 and all(0.0 <= beta < 1.0 for beta in betas), "betas", betas, "two numbers in [0, 1)")
-
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
         if not state:
             state["step"] = 0
@@ -60,9 +55,9 @@ class Adam(Optimizer):
             state["exp_avg_sq"] = nd.zeros_like(parameter.data)
         state["step"] += 1
         if options["amsgrad"]:
-            if "max_exp_avg_sq" not in state:
-                state["max_exp_avg_sq"] = nd.zeros_like(parameter.data)
-            _amsgrad_step(parameter.data, gradient, state, options)
+            moments = [moment(parameter.data, state, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")]
+            for block in blocks([parameter.data, gradient, *moments]):
+                _amsgrad_step(*block, step=state["step"], options=options)
             return
         beta1, beta2 = options["betas"]
         nd.adam_step(
@@ -81,21 +76,21 @@ class Adam(Optimizer):
         )
 
 
-def _amsgrad_step(parameter: nd.NDArray, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+def _amsgrad_step(
+    parameter: nd.NDArray,
+    gradient: nd.NDArray,
+    first: nd.NDArray,
+    second: nd.NDArray,
+    largest: nd.NDArray,
+    *,
+    step: int,
+    options: dict[str, Any],
+) -> None:
     beta1, beta2 = options["betas"]
-    first, second, largest = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]
-    if options["maximize"]:
-        gradient = -gradient
-    if options["weight_decay"] != 0.0:
-        if options["decoupled_weight_decay"]:
-            parameter *= 1.0 - options["lr"] * options["weight_decay"]
-        else:
-            gradient = gradient + options["weight_decay"] * parameter
-    first *= beta1
-    first += (1.0 - beta1) * gradient
-    second *= beta2
-    second += (1.0 - beta2) * nd.square(gradient)
+    gradient = descent(parameter, gradient, options)
+    average(first, gradient, beta1)
+    average(second, nd.square(gradient), beta2)
     nd.maximum(largest, second, out=largest)
-    step_size = options["lr"] / (1.0 - beta1 ** state["step"])
-    root = nd.sqrt(largest) / (1.0 - beta2 ** state["step"]) ** 0.5
-    parameter -= step_size * (first / (root + options["eps"]))
+    root = nd.sqrt(largest) / (1.0 - beta2**step) ** 0.5
+    root += options["eps"]
+    parameter -= first / root * (options["lr"] / (1.0 - beta1**step))

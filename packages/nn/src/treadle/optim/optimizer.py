@@ -19,7 +19,16 @@ class Optimizer(ABC):
 
     ``params`` is an iterable of tensors, of ``(name, tensor)`` pairs, or of dicts that override the defaults for their
     own ``params``. A subclass gives the defaults and says how one parameter is updated.
+
+    Gradients accumulate until :meth:`zero_grad`: to train on batches too large for memory, call ``backward`` on each of
+    n parts with the loss divided by n, and only then ``step`` and ``zero_grad``. Parameters of float16 and bfloat16
+    have a float32 state, and their steps are computed in float32.
     """
+
+    nonnegative: tuple[str, ...] = ("lr", "eps", "weight_decay")
+    """Options that must not be below 0, where an optimizer has them."""
+    scalar_state: tuple[str, ...] = ("step",)
+    """State values that are numbers, whatever the parameter's shape."""
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -33,9 +42,15 @@ class Optimizer(ABC):
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
-    @abstractmethod
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise ValueError for options that make no sense."""
+        for name in self.nonnegative:
+            if name in options:
+                require(options[name] >= 0.0, name, options[name], "0 or more")
+        if "betas" in options:
+            betas = options["betas"]
+            fits = len(betas) == 2 and all(0.0 <= beta < 1.0 for beta in betas)
+            require(fits, "betas", betas, "two numbers in [0, 1)")
 
     @abstractmethod
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
@@ -70,8 +85,19 @@ class Optimizer(ABC):
                 state = states.get(parameter)
                 if state is None:
                     state = states[parameter] = {}
-                self.update(parameter, gradient.data, state, group)
+                if parameter.dtype.itemsize < 4:
+                    self._update_half(parameter, gradient.data, state, group)
+                else:
+                    self.update(parameter, gradient.data, state, group)
         return loss
+
+    def _update_half(
+        self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]
+    ) -> None:
+        """The update of a float16 or bfloat16 parameter: computed in float32, like its state, and rounded once."""
+        wide = Tensor(parameter.data.astype(nd.float32))
+        self.update(wide, gradient.astype(nd.float32), state, options)
+        parameter.data[...] = wide.data
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
@@ -87,7 +113,7 @@ class Optimizer(ABC):
         groups = [
             {**group, "params": [numbers[id(tensor)] for tensor in group["params"]]} for group in self.param_groups
         ]
-        state = {numbers[id(tensor)]: dict(values) for tensor, values in self.state.items()}
+        state = {numbers[id(tensor)]: dict(values) for tensor, values in self.state.items() if values}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -109,8 +135,22 @@ class Optimizer(ABC):
         state = {}
         for number, values in state_dict["state"].items():
             tensor = by_number[number]
-            state[tensor] = {name: _restored(name, value, tensor) for name, value in values.items()}
+            state[tensor] = {name: self._restored(name, value, tensor) for name, value in values.items()}
         self.state, self.param_groups = state, groups
+
+    def _restored(self, name: str, value: Any, tensor: Tensor) -> Any:
+        """A number, or a copy with the dtype that the state of the parameter has, on its device."""
+        if isinstance(value, Tensor):
+            value = value.data
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        array = value if isinstance(value, nd.NDArray) else nd.asarray(value, device="cpu")
+        if array.ndim == 0 and (tensor.ndim or name in self.scalar_state):
+            return int(array.item()) if name == "step" else array.item()
+        if array.shape != tensor.shape:
+            raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
+        dtype = nd.float32 if tensor.dtype.itemsize < 4 else tensor.dtype
+        return array.astype(dtype, copy=True).to_device(tensor.device)
 
     def _parameters(self) -> list[Tensor]:
         return [tensor for group in self.param_groups for tensor in group["params"]]
@@ -156,19 +196,3 @@ def _tensors(params: Any) -> list[Tensor]:
         if not tensor.is_leaf:
             raise ValueError(f"the tensor of shape {tensor.shape} is no leaf, so it cannot be optimized")
     return tensors
-
-
-def _restored(name: str, value: Any, tensor: Tensor) -> Any:
-    """A copy of a state value, with the parameter's dtype and device if it is an array of the parameter's shape."""
-    if isinstance(value, Tensor):
-        value = value.data
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    array = value if isinstance(value, nd.NDArray) else nd.asarray(value, device="cpu")
-    if array.ndim == 0 and name == "step":
-        return int(array.item())
-    if array.ndim == 0 and tensor.ndim:
-        return array.item()
-    if array.shape != tensor.shape:
-        raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
-    return array.astype(tensor.dtype, copy=True).to_device(tensor.device)

@@ -5,7 +5,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.optim.optimizer import Optimizer, require
+from treadle.optim.optimizer import Optimizer
 
 __all__ = ["SGD"]
 
@@ -16,6 +16,9 @@ class SGD(Optimizer):
     With gradient g (plus weight_decay * p; negated to ``maximize``) and momentum m: b = m * b + (1 - dampening) * g,
     where the first b is g itself; then p -= lr * b, or p -= lr * (g + m * b) with ``nesterov``. Sutskever et al. 2013,
     "On the importance of initialization and momentum in deep learning".
+
+    ``damped`` is another form in use: b = m * b + (1 - m) * g from b = 0, the moving average of the gradients, so
+    that the first step is short by 1 - m. It excludes ``dampening`` and ``nesterov``.
 
     >>> w = Tensor([1.0], requires_grad=True)
     >>> (w * w).sum().backward()
@@ -34,6 +37,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        damped: bool = False,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -42,17 +46,21 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            "damped": damped,
         }
         super().__init__(params, defaults)
 
+    nonnegative = ("lr", "momentum", "weight_decay")
+
     def check(self, options: Mapping[str, Any]) -> None:
-        for name in ("lr", "momentum", "weight_decay"):
-            require(options[name] >= 0.0, name, options[name], "0 or more")
+        super().check(options)
+        if options["damped"] and (options["nesterov"] or options["dampening"] != 0.0):
+            raise ValueError("damped momentum has a dampening of its own, and no nesterov form")
         if options["nesterov"] and (options["momentum"] == 0.0 or options["dampening"] != 0.0):
             raise ValueError("nesterov needs a momentum above 0 and a dampening of 0")
 
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
-        momentum = options["momentum"]
+        momentum, damped = options["momentum"], options["damped"]
         buffer = state.get("momentum_buffer")
         first_step = buffer is None
         if momentum != 0.0 and first_step:
@@ -63,9 +71,9 @@ class SGD(Optimizer):
             buffer if momentum != 0.0 else None,
             lr=options["lr"],
             momentum=momentum,
-            dampening=options["dampening"],
+            dampening=momentum if damped else options["dampening"],
             weight_decay=options["weight_decay"],
             nesterov=options["nesterov"],
-            first_step=first_step,
+            first_step=first_step and not damped,
             maximize=options["maximize"],
         )

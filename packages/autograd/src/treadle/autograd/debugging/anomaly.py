@@ -30,6 +30,8 @@ def _range(array: NDArray) -> str:
     text = f"shape {array.shape}, {array.dtype.name}"
     if array.dtype.kind not in "fc" or array.size == 0:
         return text
+    if array.dtype.kind == "c":
+        array, text = nd.abs(array), text + ", magnitudes"
     finite = nd.isfinite(array)
     if array.dtype.kind == "f" and bool(nd.any(finite)):
         low = float(nd.min(nd.where(finite, array, float("inf"))))

@@ -12,6 +12,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._hooking import hooked, op_hooked
+from treadle.autograd._op import rule_of
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd._tuples import TupleGradient, TupleItem
 from treadle.autograd.errors import GradientError, OpContractError
@@ -106,7 +107,7 @@ class Breakpoint:
         if self.shape is not None and step.value.shape != tuple(self.shape):
             return False
         flat = [part for each in arrays for part in (each.items if isinstance(each, TupleGradient) else (each,))]
-        checked = [each for each in flat if each is not None and each.dtype.kind == "f"]
+        checked = [each for each in flat if each is not None and each.dtype.kind in "fc"]
         if self.nonfinite and all(bool(nd.all(nd.isfinite(each))) for each in checked):
             return False
         if self.norm_above is not None and not any(_norm(each) > self.norm_above for each in arrays):
@@ -252,7 +253,7 @@ class Stepper:
 
     def _rule(self, tensor: Tensor, grad: NDArray) -> tuple[NDArray | None, ...]:
         op: Any = tensor.op
-        results = self._call(op.backward, nd, grad, tensor)
+        results = self._call(rule_of(op, tensor.dtype), nd, grad, tensor)
         results = results if type(results) is tuple else tuple(results) if type(results) is list else (results,)
         if len(results) != len(tensor.inputs):
             raise OpContractError(f"{op}: backward gave {len(results)} gradients for {len(tensor.inputs)} inputs")

@@ -12,7 +12,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._engine import differentiate
-from treadle.autograd._op import expected_tensor
+from treadle.autograd._op import expected_tensor, rule_of
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._tuples import TupleGradient
 from treadle.autograd._watching import Watcher
@@ -224,7 +224,7 @@ def _paths(tensor: Tensor, output: Tensor, seed: Tensor | None, whole: Tensor, k
             if operand.requires_grad and id(operand) in on_the_way:
                 counts[id(operand)] = counts.get(id(operand), 0) + count
         for _, gradient, route in partials:
-            results: Any = node.op.backward(nd, gradient, node)  # type: ignore[union-attr]
+            results: Any = rule_of(node.op, node.dtype)(nd, gradient, node)
             results = results if isinstance(results, tuple | list) else (results,)
             for operand, result in zip(node.inputs, results, strict=True):
                 if operand.requires_grad and id(operand) in on_the_way:

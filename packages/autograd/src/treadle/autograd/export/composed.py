@@ -36,6 +36,17 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False) -
     return total if keepdims else xp.reshape(total, nd.sum(x.value.example, axis=axis).shape)
 
 
+def logcumsumexp(xp: Any, x: Any, /, *, axis: int | None = None) -> Any:
+    if axis is None:
+        return logcumsumexp(xp, xp.reshape(x, (-1,)), axis=0)
+    lead, step = (slice(None),) * (axis % x.ndim), 1
+    while step < x.shape[axis]:
+        head, tail = x[(*lead, slice(None, -step))], x[(*lead, slice(step, None))]
+        x = xp.concat([x[(*lead, slice(None, step))], xp.logaddexp(tail, head)], axis=axis)
+        step *= 2
+    return x
+
+
 def var(xp: Any, x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     centred = x - xp.mean(x, axis=axis, keepdims=True)
     total = xp.sum(xp.square(centred), axis=axis, keepdims=keepdims)
@@ -265,7 +276,8 @@ def avg_pool_gradient(
 
 
 DEFINITIONS: dict[str, Any] = {
-    "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, "var": var, "std": std, "roll": roll,
+    "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, "logcumsumexp": logcumsumexp,
+    "var": var, "std": std, "roll": roll,
     "stack": stack, "tile": tile, "outer": outer, "linalg.vector_norm": square_norm, "clip": clip,
     "tril": triangle(nd.tril), "triu": triangle(nd.triu), "tensordot": contraction(_tensordot),
     "linalg.matmul": lambda xp, x, y: xp.matmul(x, y),
@@ -274,6 +286,7 @@ DEFINITIONS: dict[str, Any] = {
     "dot": lambda xp, x, y: xp.matmul(x, y) if x.ndim and y.ndim else x * y,
     "full_like": full_like, "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
     "max_pool_gradient": max_pool_gradient, "avg_pool": avg_pool, "avg_pool_gradient": avg_pool_gradient,
+    "real": lambda xp, x: x, "conj": lambda xp, x: x,  # C99 has no complex arrays here, so these are real
     "vecdot": lambda xp, x, y, axis=-1: xp.sum(x * y, axis=axis),
 }  # fmt: skip
 """By the array function's name; the functions of ``linalg`` are spelled ``linalg.vector_norm``."""

@@ -8,9 +8,11 @@
 # ruff: noqa: F403 - each module's __all__ names its classes; the functions are in treadle.autograd
 from treadle.autograd._elementwise import *
 from treadle.autograd.ops.binary import *
+from treadle.autograd.ops.complex_parts import *
 from treadle.autograd.ops.contractions import *
 from treadle.autograd.ops.convolution import *
 from treadle.autograd.ops.decompositions import *
+from treadle.autograd.ops.fourier import *
 from treadle.autograd.ops.indexing import *
 from treadle.autograd.ops.linalg import *
 from treadle.autograd.ops.losses import *

@@ -7,13 +7,13 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._elementwise import fit
-from treadle.autograd._inference import Shape, promote, result_of_row
+from treadle.autograd._inference import Shape, floating, promote, tried, tried_as_view
 from treadle.autograd._tensor import Op, Tensor
-from treadle.ndarray import ShapeError
+from treadle.ndarray import AxisError, ShapeError
 
 __all__ = [
-    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "guarded", "on_arrays", "promote", "reduced_shape",
-    "result_of_row", "spread",
+    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "floating", "guarded", "on_arrays", "promote",
+    "reduced_shape", "spread", "tried", "tried_as_view",
 ]  # fmt: skip
 
 Axis = int | Sequence[int] | None
@@ -51,18 +51,21 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
 
 
 def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
-    """The axes as sorted non-negative numbers; None is all of them. Raises ShapeError."""
+    """The axes as sorted non-negative numbers; None is all of them. Raises AxisError."""
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    given = tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
     axes = []
     for each in given:
-        number = operator.index(each)
+        try:
+            number = operator.index(each)
+        except TypeError:
+            raise ShapeError(f"{op}: axis {each!r} is no integer") from None
         if not -ndim <= number < ndim:
-            raise ShapeError(f"{op}: axis {number} is out of range for {ndim} dimensions")
+            raise AxisError(f"{op}: axis {number} is out of range for {ndim} dimensions")
         axes.append(number % ndim)
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"{op}: an axis is named twice in {axis}")
+        raise AxisError(f"{op}: an axis is named twice in {axis}")
     return tuple(sorted(axes))
 
 

@@ -4,6 +4,7 @@ One operand may be a Python scalar, which is then configuration of the op and no
 ``x * 2`` is ``Multiply(right=2)(x)``, ``2 / x`` is ``Divide(left=2)(x)``.
 """
 
+import cmath
 import math
 from typing import Any
 
@@ -106,12 +107,16 @@ class Pow(BinaryOp):
 
     def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
         if self.left is None:
-            base = xp.where(xp.logical_and(x == 0.0, y >= 0.0), 1.0, x)
+            base = xp.where(xp.logical_and(x == 0.0, xp.real(y) >= 0.0), 1.0, x)
+            if z.dtype.kind == "c" and x.dtype is not z.dtype:  # the logarithm of a negative number
+                base = xp.astype(base, z.dtype)
             return guarded(xp, grad, lambda g, x, z: g * (z * xp.log(x)), (base, 1.0), (z, 0.0))
+        if z.dtype.kind == "c" and x != 0:
+            return guarded(xp, grad, lambda g, z: g * (z * cmath.log(x)), (z, 0.0))
         if 0 < x < math.inf:
             return guarded(xp, grad, lambda g, z: g * (z * math.log(x)), (z, 0.0))
         if x == 0:
-            return _zero_kept(xp, grad, xp.where(y >= 0.0, 0.0, grad * -math.inf))
+            return _zero_kept(xp, grad, xp.where(xp.real(y) >= 0.0, 0.0, grad * -math.inf))
         return grad * _zero_kept(xp, grad, z * (math.inf if x > 0 else math.nan))
 
 

@@ -3,8 +3,9 @@
 import string
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Einsum"]
@@ -17,6 +18,8 @@ class Einsum(Op):
     Letters that only this operand has were summed over, so their gradient is spread; a letter twice took a diagonal, so
     its gradient lies on one.
     """
+
+    holomorphic = True
 
     def __init__(self, subscripts: str) -> None:
         self.subscripts = subscripts
@@ -36,16 +39,21 @@ class Einsum(Op):
         terms, output = explicit(self.subscripts, [len(shape) for shape in shapes])
         lengths: dict[str, int] = {}
         for term, shape in zip(terms, shapes, strict=True):
+            own: dict[str, int] = {}
             for letter, length in zip(term, shape, strict=True):
+                if own.setdefault(letter, length) != length:  # a diagonal does not broadcast
+                    raise ShapeError(f"{self}: lengths {own[letter]} and {length} for {letter!r} in shape {shape}")
                 if lengths.setdefault(letter, length) != length:
                     if 1 not in (length, lengths[letter]):
                         raise ShapeError(f"{self}: lengths {lengths[letter]} and {length} for {letter!r} in {shapes}")
                     lengths[letter] = max(lengths[letter], length) if 0 not in (length, lengths[letter]) else 0
-        return tuple(lengths[letter] for letter in output), promote(*dtypes)
+        return tuple(lengths[letter] for letter in output), tried(self, shapes, dtypes)
 
 
 def explicit(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
     """The letters of each operand's axes and of the result's, with those of the ellipsis spelled out."""
+    if not isinstance(subscripts, str):
+        raise nd.ArgumentError(f"einsum: subscripts is a {type(subscripts).__name__}; it is a str such as 'ij,jk->ik'")
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
@@ -143,7 +151,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The dot product along an axis; the other axes broadcast.
+    """The dot product along an axis, of conj(x1) and x2; the other axes broadcast.
 
     >>> import treadle.autograd as ag
     >>> ag.vecdot(ag.Tensor([[1.0, 2.0], [3.0, 4.0]]), ag.Tensor([1.0, 1.0])).tolist()
@@ -155,7 +163,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
         raise ShapeError(f"vecdot: axis {axis}; it counts from the end, since the operands may differ in dimensions")
     if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != x2.shape[axis]:
         raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} along axis {axis}")
-    return f.sum(x1 * x2, axis=axis)
+    return f.sum((f.conj(x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
 
 
 def dot(x1: Tensor, x2: Tensor, /) -> Tensor:

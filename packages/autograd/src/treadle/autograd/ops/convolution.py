@@ -8,11 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import treadle.ndarray as nd
+from treadle.autograd._inference import attempt
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit
 from treadle.autograd.ops.manipulation import reshape
-from treadle.ndarray import DType, ShapeError
-from treadle.ndarray.geometry import Geometry, Ints, Padding, pairs, per_axis
+from treadle.autograd.ops.rearranging import Pad
+from treadle.ndarray import DType, DTypeError, IndexingError, ShapeError
+from treadle.ndarray.geometry import Ints, Padding, per_axis
 
 __all__ = [
     "AvgPool",
@@ -28,6 +31,8 @@ __all__ = [
 class Convolution(Op):
     """Base of the three: where the windows lie, and how many groups of channels there are."""
 
+    holomorphic = True
+
     def __init__(self, stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1, groups: int = 1) -> None:
         self.stride = stride
         self.padding = padding
@@ -38,13 +43,6 @@ class Convolution(Op):
     def windows(self) -> dict[str, Any]:
         """The configuration as keyword arguments of the array functions."""
         return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
-
-    def geometry(self, kernel: Shape) -> Geometry:
-        """The windows of a kernel."""
-        count = len(kernel)
-        dilation = per_axis(self.dilation, count, "dilation", str(self))
-        stride = per_axis(self.stride, count, "stride", str(self))
-        return Geometry(kernel, stride, pairs(self.padding, kernel, stride, dilation, str(self)), dilation)
 
 
 class Conv(Convolution):
@@ -68,11 +66,7 @@ class Conv(Convolution):
         return tuple(gradients)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        x, weight = shapes[:2]
-        if len(x) < 3 or len(x) != len(weight) or x[1] != weight[1] * self.groups or weight[0] % self.groups:
-            raise ShapeError(f"{self}: an input of shape {x} does not fit a weight of shape {weight}")
-        places = self.geometry(weight[2:]).places(x[2:], str(self))
-        return (x[0], weight[0], *places), promote(*dtypes)
+        return _tried(self, shapes, dtypes, (0,))
 
 
 class ConvolutionGradient(Convolution):
@@ -98,9 +92,6 @@ class ConvolutionGradient(Convolution):
         """The gradient of the second operand."""
         raise TypeError(f"{type(self).__name__} defines no by_second")
 
-    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.shape, promote(*dtypes)
-
 
 class ConvInputGradient(ConvolutionGradient):
     """The gradient of a convolution by its input of a given shape, from (gradient, weight): its transpose."""
@@ -114,6 +105,9 @@ class ConvInputGradient(ConvolutionGradient):
     def by_second(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
         return xp.conv_weight_gradient(first, grad, second.shape, **self.windows)
 
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        return _tried(self, shapes, dtypes, (0,), "shape")
+
 
 class ConvWeightGradient(ConvolutionGradient):
     """The gradient of a convolution by its weight of a given shape, from (gradient, input)."""
@@ -126,6 +120,10 @@ class ConvWeightGradient(ConvolutionGradient):
 
     def by_second(self, xp: Any, grad: Any, first: Any, second: Any) -> Any:
         return xp.conv_input_gradient(first, grad, second.shape, **self.windows)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        dtype = _tried(self, shapes, dtypes, (0, 1))[1]
+        return self.shape, dtype
 
 
 class MaxPool(Op):
@@ -141,8 +139,9 @@ class MaxPool(Op):
         self.ceil_mode = ceil_mode
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
         values, indices = xp.max_pool(
-            arrays[0], self.kernel, stride=self.stride, padding=self.padding, dilation=self.dilation,
+            x, self.kernel, stride=self.stride, padding=self.padding, dilation=self.dilation,
             ceil_mode=self.ceil_mode,
         )  # fmt: skip
         return values, (indices,)
@@ -151,7 +150,7 @@ class MaxPool(Op):
         return xp.max_pool_gradient(grad, node.saved[0], node.inputs[0].shape)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _pooled(self, shapes[0], self.dilation), dtypes[0]
+        return _tried(self, shapes, dtypes, (0,))
 
 
 class MaxPoolGradient(Op):
@@ -174,7 +173,11 @@ class MaxPoolGradient(Op):
         return xp.reshape(xp.where(inside, taken, 0.0), indices.shape), None
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.input_shape, dtypes[0]
+        result = _tried(self, shapes, dtypes, (0, 1), "input_shape")
+        if dtypes[1].kind not in "biu":  # places are looked up, which an empty batch has none of
+            error = DTypeError if dtypes[1].kind == "c" else IndexingError
+            raise error(f"{self}: indices are integers, not {dtypes[1].name}")
+        return result
 
 
 class AvgPool(Op):
@@ -205,13 +208,14 @@ class AvgPool(Op):
         }  # fmt: skip
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.avg_pool(arrays[0], self.kernel, **self.windows), ()
+        (x,) = arrays
+        return xp.avg_pool(x, self.kernel, **self.windows), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.avg_pool_gradient(grad, node.inputs[0].shape, self.kernel, **self.windows)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _pooled(self, shapes[0], 1), dtypes[0]
+        return _tried(self, shapes, dtypes, (0,))
 
 
 class AvgPoolGradient(AvgPool):
@@ -231,35 +235,40 @@ class AvgPoolGradient(AvgPool):
         self.input_shape = tuple(input_shape)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.avg_pool_gradient(arrays[0], self.input_shape, self.kernel, **self.windows), ()
+        (x,) = arrays
+        return xp.avg_pool_gradient(x, self.input_shape, self.kernel, **self.windows), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.avg_pool(grad, self.kernel, **self.windows)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.input_shape, dtypes[0]
+        return _tried(self, shapes, dtypes, (0,), "input_shape")
 
 
-def _pooled(op: Any, shape: Shape, dilation: Ints) -> Shape:
-    """The shape after pooling. In ceil mode a last window that starts in the padding behind is left out."""
-    if len(shape) < 3:
-        raise ShapeError(f"{op}: shape {shape}; it is (batch, channels, *lengths)")
-    count = len(shape) - 2
-    sizes = per_axis(op.kernel, count, "kernel", str(op))
-    steps = sizes if op.stride is None else per_axis(op.stride, count, "stride", str(op))
-    pads = per_axis(op.padding, count, "padding", str(op), 0)
-    places = []
-    for length, size, step, pad, spread in zip(
-        shape[2:], sizes, steps, pads, per_axis(dilation, count, "dilation", str(op)), strict=True
-    ):
-        room = length + 2 * pad - (size - 1) * spread - 1
-        number = (-(-room // step) if op.ceil_mode else room // step) + 1
-        if op.ceil_mode and (number - 1) * step >= length + pad:
-            number -= 1
-        if room < 0 and not op.ceil_mode:
-            raise ShapeError(f"{op}: the kernel spans more than the input of shape {shape} with padding {pads}")
-        places.append(number)
-    return (*shape[:2], *places)
+def _tried(
+    op: Any, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...], batched: tuple[int, ...], configured: str = ""
+) -> tuple[Shape, DType]:
+    """The shape and dtype of a result, by a call with an empty batch, which raises what the real call raises.
+
+    ``batched`` are the operands whose first axis is the batch; ``configured`` names the shape in the configuration.
+    """
+    lengths = {shapes[at][0] for at in batched if at < len(shapes) and shapes[at]}
+    empty = [
+        nd.broadcast_to(nd.zeros((), dtype=dtype, device="cpu"), (0, *shape[1:]) if at in batched and shape else shape)
+        for at, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+    ]
+    if configured:
+        whole = getattr(op, configured)
+        lengths.update(whole[:1])
+        kind: Any = type(op)
+        twin = kind.__new__(kind)
+        twin.__dict__.update(op.__dict__ | {configured: (0, *whole[1:])})
+        result = attempt(twin, shapes, empty)
+    else:
+        result = attempt(op, shapes, empty)
+    if len(lengths) > 1:
+        raise ShapeError(f"{op}: batches of {sorted(lengths)} examples in shapes {shapes}")
+    return (*lengths, *result.shape[1:]), result.dtype
 
 
 def conv(
@@ -353,6 +362,9 @@ def conv_transpose(
         )
     )
     shape = (x.shape[0], weight.shape[1] * groups, *lengths)
+    behind = [extra // step for extra, step in zip(more, steps, strict=True)]
+    if any(behind):  # windows that the longer output has room for, and x no places
+        x = Pad([(0, 0), (0, 0), *[(0, each) for each in behind]])(x)
     out = ConvInputGradient(shape, stride, padding, dilation, groups)(x, weight)
     if bias is None:
         return out

@@ -9,13 +9,21 @@ as PyTorch's do.
 from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
-from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd._tuples import TupleOp
 from treadle.autograd.errors import GradientError
-from treadle.autograd.ops._common import Shape, fit, on_arrays, promote, result_of_row
+from treadle.autograd.ops._common import Shape, call, fit, floating, on_arrays
+from treadle.autograd.ops.indexing import GetItem
 from treadle.ndarray import DType, ShapeError
 
-__all__ = ["QR", "SVD", "Cholesky", "Det", "Eigh", "Inv", "SlogDet", "Solve"]
+__all__ = ["QR", "SVD", "Cholesky", "Det", "Eig", "Eigh", "Inv", "SlogDet", "Solve"]
+
+
+class EigResult(NamedTuple):
+    """What :func:`eig` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -57,6 +65,17 @@ def _t(xp: Any, x: Any) -> Any:
     return xp.matrix_transpose(x)
 
 
+def _h(xp: Any, x: Any) -> Any:
+    """The conjugate transpose."""
+    turned = xp.matrix_transpose(x)
+    return xp.conj(turned) if x.dtype.kind == "c" else turned
+
+
+def _as(xp: Any, x: Any, like: Any) -> Any:
+    """A real array beside complex ones."""
+    return x if x.dtype is like.dtype else xp.astype(x, like.dtype)
+
+
 def _identity(xp: Any, like: Any, n: int) -> Any:
     return xp.eye(n, dtype=like.dtype, device=like.device)
 
@@ -79,8 +98,11 @@ def _product(xp: Any, *matrices: Any) -> Any:
 class Inv(Op):
     """The inverse: its gradient is -Y^T G Y^T."""
 
+    holomorphic = True
+
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.linalg.inv(arrays[0])
+        (x,) = arrays
+        y = xp.linalg.inv(x)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -88,11 +110,14 @@ class Inv(Op):
         return -_product(xp, y, grad, y)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _square(shapes[0], self), result_of_row("exp", dtypes[0])
+        (shape,) = shapes
+        return _square(shape, self), floating(*dtypes)
 
 
 class Solve(Op):
     """The X with A X = B: B's gradient solves with A^T, and A's is -B' X^T."""
+
+    holomorphic = True
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         a, b = arrays
@@ -112,30 +137,55 @@ class Solve(Op):
         return first, fit(xp, second, operand.shape, operand.dtype) if node.needs_grad(1) else None
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        a, b = _square(shapes[0], self), shapes[1]
+        a, b = shapes
+        _square(a, self)
         column = (*b, 1) if len(b) == 1 else b
         if len(column) < 2 or column[-2] != a[-1]:
             raise ShapeError(f"{self}: shapes {a} and {b} do not fit")
         whole = (*nd.broadcast_shapes(a[:-2], column[:-2]), *column[-2:])
-        return whole[:-1] if len(b) == 1 else whole, result_of_row("exp", promote(*dtypes))
+        return whole[:-1] if len(b) == 1 else whole, floating(*dtypes)
 
 
 class Det(Op):
     """The determinant. Its gradient is the cofactor matrix: det times the inverse's transpose where there is one."""
 
+    holomorphic = True
+
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.linalg.det(arrays[0])
-        return y, (arrays[0], y)
+        (x,) = arrays
+        y = xp.linalg.det(x)
+        return y, (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
         grad = xp.expand_dims(xp.expand_dims(grad, axis=-1), axis=-1)
-        if xp is nd and bool(nd.any(y == 0.0)):
-            return grad * _cofactors(x)
+        if _is_singular(x if on_arrays(xp) else x.data, y if on_arrays(xp) else y.data):
+            return grad * (_cofactors(x) if on_arrays(xp) else _minors(xp, x))
         return grad * xp.expand_dims(xp.expand_dims(y, axis=-1), axis=-1) * _t(xp, xp.linalg.inv(x))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _square(shapes[0], self)[:-2], result_of_row("exp", dtypes[0])
+        (shape,) = shapes
+        return _square(shape, self)[:-2], floating(*dtypes)
+
+
+def _is_singular(x: Any, determinant: Any) -> bool:
+    """Whether a determinant is 0 but for rounding, beside its bound, the product of the rows' norms (Hadamard)."""
+    bound = nd.prod(nd.linalg.vector_norm(x, axis=-1), axis=-1)
+    eps = float(nd.finfo(x.dtype).eps)
+    return bool(nd.any(nd.abs(determinant) <= bound * (x.shape[-1] * eps)))
+
+
+def _minors(xp: Any, x: Any) -> Any:
+    """The cofactor matrices by their definition, n * n determinants of submatrices, so that they have derivatives."""
+    n = x.shape[-1]
+    if n == 1:
+        return xp.ones_like(x)
+    kept = [[at for at in range(n) if at != left_out] for left_out in range(n)]
+    index = nd.asarray(kept, dtype="int64", device=x.device)
+    rows, columns = index[:, None, :, None], index[None, :, None, :]
+    signs = nd.reshape(1.0 - 2.0 * nd.astype(nd.arange(n * n, device=x.device) // n % 2, x.dtype), (n, n))
+    signs = signs * nd.matrix_transpose(signs)
+    return xp.linalg.det(call(xp, GetItem((..., rows, columns)), x)) * constant(signs)
 
 
 def _cofactors(x: Any) -> Any:
@@ -146,63 +196,109 @@ def _cofactors(x: Any) -> Any:
     keep = nd.logical_not(nd.astype(nd.eye(n, device=x.device), nd.bool)) & keep
     others = nd.prod(nd.where(keep, s[..., None, :], 1.0), axis=-1)  # the product of the other singular values
     sign = nd.linalg.det(u) * nd.linalg.det(vh)
-    return sign[..., None, None] * nd.matmul(u * others[..., None, :], vh)
+    return sign[..., None, None] * nd.matmul(nd.conj(u) * others[..., None, :], nd.conj(vh))
 
 
 class SlogDet(TupleOp):
-    """The sign of the determinant, and the logarithm of its magnitude, whose gradient is the inverse's transpose."""
+    """The sign of the determinant, and the logarithm of its magnitude, whose gradient is the inverse's transpose.
+
+    The sign of a complex determinant d is d / |d|, and turns with its angle, by the imaginary part of tr(A^-1 dA).
+    """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return tuple(xp.linalg.slogdet(arrays[0])), (arrays[0],)
+        (x,) = arrays
+        sign, logarithm = xp.linalg.slogdet(x)
+        return (sign, logarithm), (x, sign)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
-        (x,) = node.saved
-        if grads[1] is None:
+        x, sign = node.saved
+        scale = grads[1]
+        if x.dtype.kind == "c" and grads[0] is not None:
+            turn = xp.imag(grads[0] * xp.conj(sign)) * 1j
+            scale = turn if scale is None else scale + turn
+        if scale is None:
             return xp.zeros_like(x)
-        return xp.expand_dims(xp.expand_dims(grads[1], axis=-1), axis=-1) * _t(xp, xp.linalg.inv(x))
+        return xp.expand_dims(xp.expand_dims(scale, axis=-1), axis=-1) * _h(xp, xp.linalg.inv(x))
 
     def packed(self, items: list[Tensor]) -> SlogdetResult:
         return SlogdetResult(*items)
 
 
 class Cholesky(Op):
-    """The lower triangular L with L L^T = A. Only A's lower triangle is read; the gradient is symmetric."""
+    """The lower triangular L with L L^H = A. Only A's lower triangle is read; the gradient is Hermitian."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.linalg.cholesky(arrays[0])
+        (x,) = arrays
+        y = xp.linalg.cholesky(x)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         (y,) = node.saved
-        inner = _lower(xp, xp.matmul(_t(xp, y), grad), 0.5)
+        inner = _lower(xp, xp.matmul(_h(xp, y), grad), 0.5)
         inverse = xp.linalg.inv(y)
-        whole = _product(xp, _t(xp, inverse), inner, inverse)
-        return (whole + _t(xp, whole)) * 0.5
+        whole = _product(xp, _h(xp, inverse), inner, inverse)
+        return (whole + _h(xp, whole)) * 0.5
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _square(shapes[0], self), result_of_row("exp", dtypes[0])
+        (shape,) = shapes
+        return _square(shape, self), floating(*dtypes)
 
 
 class Eigh(TupleOp):
-    """Eigenvalues and eigenvectors of symmetric matrices. Equal eigenvalues have no gradient of their vectors."""
+    """Eigenvalues and eigenvectors of Hermitian matrices. Equal eigenvalues have no gradient of their vectors.
+
+    A complex vector is known up to a factor of magnitude 1, so that only what does not see it has a gradient.
+    """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        values, vectors = xp.linalg.eigh(arrays[0])
+        (x,) = arrays
+        values, vectors = xp.linalg.eigh(x)
         return (values, vectors), (values, vectors)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
         values, vectors = node.saved
         inner = xp.zeros(vectors.shape, dtype=vectors.dtype, device=vectors.device)
         if grads[0] is not None:
-            inner = inner + xp.expand_dims(grads[0], axis=-2) * _identity(xp, vectors, vectors.shape[-1])
+            given = _as(xp, grads[0], vectors)
+            inner = inner + xp.expand_dims(given, axis=-2) * _identity(xp, vectors, vectors.shape[-1])
         if grads[1] is not None:
             gaps = xp.expand_dims(values, axis=-2) - xp.expand_dims(values, axis=-1)
-            inner = inner + _over_gaps(xp, xp.matmul(_t(xp, vectors), grads[1]), gaps)
-        whole = _product(xp, vectors, inner, _t(xp, vectors))
-        return (whole + _t(xp, whole)) * 0.5
+            inner = inner + _over_gaps(xp, xp.matmul(_h(xp, vectors), grads[1]), gaps)
+        whole = _product(xp, vectors, inner, _h(xp, vectors))
+        return (whole + _h(xp, whole)) * 0.5
 
     def packed(self, items: list[Tensor]) -> EighResult:
         return EighResult(*items)
+
+
+class Eig(TupleOp):
+    """Eigenvalues and eigenvectors of any square matrices, complex both. Equal eigenvalues have no gradient.
+
+    The vectors have length 1 and are known up to a factor of magnitude 1; what sees it has no gradient. After
+    C. Boeddeker et al., On the computation of complex-valued gradients, arXiv:1701.00392, section 4.5.
+    """
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        values, vectors = xp.linalg.eig(x)
+        return (values, vectors), (values, vectors)
+
+    def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
+        values, vectors = node.saved
+        adjoint = _h(xp, vectors)
+        inner = xp.zeros(vectors.shape, dtype=vectors.dtype, device=vectors.device)
+        if grads[0] is not None:
+            inner = inner + xp.expand_dims(grads[0], axis=-2) * _identity(xp, vectors, vectors.shape[-1])
+        if grads[1] is not None:
+            turned = xp.matmul(adjoint, grads[1])
+            own = xp.sum(xp.real(turned) * _identity(xp, xp.real(vectors), vectors.shape[-1]), axis=-2, keepdims=True)
+            gaps = xp.conj(xp.expand_dims(values, axis=-2) - xp.expand_dims(values, axis=-1))
+            inner = inner + _over_gaps(xp, turned - xp.matmul(adjoint, vectors) * own, gaps)
+        operand = node.inputs[0]
+        return fit(xp, xp.linalg.solve(adjoint, xp.matmul(inner, adjoint)), operand.shape, operand.dtype)
+
+    def packed(self, items: list[Tensor]) -> EigResult:
+        return EigResult(*items)
 
 
 def _over_gaps(xp: Any, x: Any, gaps: Any) -> Any:
@@ -220,8 +316,9 @@ class QR(TupleOp):
         self.mode = mode
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        q, r = xp.linalg.qr(arrays[0], mode=self.mode)
-        return (q, r), (arrays[0], q, r)
+        (x,) = arrays
+        q, r = xp.linalg.qr(x, mode=self.mode)
+        return (q, r), (x, q, r)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
         x, q, r = node.saved
@@ -233,7 +330,7 @@ class QR(TupleOp):
         if rows >= columns:
             return _qr_tall(xp, g_q, g_r, q, r)
         rest, g_rest = x[..., :, rows:], g_r[..., :, rows:]
-        g_q = g_q + xp.matmul(rest, _t(xp, g_rest))
+        g_q = g_q + xp.matmul(rest, _h(xp, g_rest))
         return xp.concat([_qr_tall(xp, g_q, g_r[..., :, :rows], q, r[..., :, :rows]), xp.matmul(q, g_rest)], axis=-1)
 
     def packed(self, items: list[Tensor]) -> QRResult:
@@ -241,20 +338,23 @@ class QR(TupleOp):
 
 
 def _qr_tall(xp: Any, g_q: Any, g_r: Any, q: Any, r: Any) -> Any:
-    m = xp.matmul(r, _t(xp, g_r)) - xp.matmul(_t(xp, g_q), q)
-    lower = _lower(xp, m, 1.0)
-    symmetric = lower + _t(xp, _lower(xp, m, 0.0))
-    return _t(xp, xp.linalg.solve(r, _t(xp, g_q + xp.matmul(q, symmetric))))
+    lower = _lower(xp, xp.matmul(r, _h(xp, g_r)) - xp.matmul(_h(xp, g_q), q), 0.5)  # R has a real diagonal
+    hermitian = lower + _h(xp, lower)
+    return _h(xp, xp.linalg.solve(r, _h(xp, g_q + xp.matmul(q, hermitian))))
 
 
 class SVD(TupleOp):
-    """U, the singular values S, descending, and V^T. Gradients need distinct, non-zero values, and reduced matrices."""
+    """U, the singular values S, descending, and V^H. Gradients need distinct, non-zero values, and reduced matrices.
+
+    Complex vectors are known up to a factor of magnitude 1 for both of a pair; what sees it has no gradient.
+    """
 
     def __init__(self, full_matrices: bool = False) -> None:
         self.full_matrices = full_matrices
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        u, s, vh = xp.linalg.svd(arrays[0], full_matrices=self.full_matrices)
+        (x,) = arrays
+        u, s, vh = xp.linalg.svd(x, full_matrices=self.full_matrices)
         return (u, s, vh), (u, s, vh)
 
     def rule(self, xp: Any, grads: tuple[Any, ...], node: Any) -> Any:
@@ -265,23 +365,25 @@ class SVD(TupleOp):
             if g_u is not None or g_vh is not None:
                 raise GradientError(f"{self}: the further singular vectors are arbitrary; use full_matrices=False")
             u, vh = u[..., :, :n], vh[..., :n, :]
-        v = _t(xp, vh)
+        v = _h(xp, vh)
         inner = xp.zeros((*u.shape[:-2], n, n), dtype=u.dtype, device=u.device)
         if g_s is not None:
-            inner = inner + xp.expand_dims(g_s, axis=-2) * _identity(xp, u, n)
+            inner = inner + xp.expand_dims(_as(xp, g_s, u), axis=-2) * _identity(xp, u, n)
         row, column = xp.expand_dims(s, axis=-2), xp.expand_dims(s, axis=-1)
         gaps = row * row - column * column
         extra: Any = None
         if g_u is not None:
-            turned = xp.matmul(_t(xp, u), g_u)
-            inner = inner + _over_gaps(xp, turned - _t(xp, turned), gaps) * row
+            turned = xp.matmul(_h(xp, u), g_u)
+            inner = inner + _over_gaps(xp, turned - _h(xp, turned), gaps) * row
+            if u.dtype.kind == "c":  # the factor that a pair has in common
+                inner = inner + (turned - _h(xp, turned)) * _identity(xp, u, n) / (row * 2.0)
             extra = _product(xp, (g_u - xp.matmul(u, turned)) / row, vh) if u.shape[-2] > n else None
         if g_vh is not None:
-            g_v = _t(xp, g_vh)
+            g_v = _h(xp, g_vh)
             turned = xp.matmul(vh, g_v)
-            inner = inner + column * _over_gaps(xp, turned - _t(xp, turned), gaps)
+            inner = inner + column * _over_gaps(xp, turned - _h(xp, turned), gaps)
             if v.shape[-2] > n:
-                more = xp.matmul(u, _t(xp, (g_v - xp.matmul(v, turned)) / row))
+                more = xp.matmul(u, _h(xp, (g_v - xp.matmul(v, turned)) / row))
                 extra = more if extra is None else extra + more
         whole = _product(xp, u, inner, vh)
         return whole if extra is None else whole + extra

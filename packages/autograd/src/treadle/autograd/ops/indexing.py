@@ -6,8 +6,8 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.mode import is_lazy
-from treadle.autograd.ops._common import Shape, axes_of, call, fit, on_arrays
-from treadle.ndarray import DType, DTypeError, NDArray, ShapeError
+from treadle.autograd.ops._common import Shape, axes_of, call, fit, on_arrays, tried
+from treadle.ndarray import DType, DTypeError, IndexingError, NDArray, ShapeError
 
 __all__ = ["GetItem", "PutItem", "ScatterAdd", "SetItem", "Take", "TakeAlongAxis"]
 
@@ -60,7 +60,8 @@ class GetItem(Op):
         return call(xp, PutItem(node.inputs[0].shape, self.index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return _index_shape(shapes[0], self.index), dtypes[0]
+        (shape,), (dtype,) = shapes, dtypes
+        return _index_shape(shape, self.index), dtype
 
 
 class PutItem(Op):
@@ -83,7 +84,9 @@ class PutItem(Op):
         return fit(xp, call(xp, GetItem(self.index), grad), node.inputs[0].shape, node.inputs[0].dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.shape, dtypes[0]
+        (shape,), (dtype,) = shapes, dtypes
+        _check_values(self, _index_shape(self.shape, self.index), shape)
+        return self.shape, dtype
 
 
 class SetItem(Op):
@@ -97,8 +100,7 @@ class SetItem(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, values = arrays
-        if x.dtype is not values.dtype:
-            raise DTypeError(f"{self}: x is of {x.dtype}, the values of {values.dtype}; convert one with astype")
+        _check_dtypes(self, x.dtype, values.dtype)
         out = x.copy()
         index = _on(x.device, self.index)
         out[index] = values
@@ -125,11 +127,27 @@ class SetItem(Op):
         return first, second
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        chosen = _index_shape(shapes[0], self.index)
-        more = max(0, len(shapes[1]) - len(chosen))
-        if any(length != 1 for length in shapes[1][:more]) or nd.broadcast_shapes(chosen, shapes[1][more:]) != chosen:
-            raise ShapeError(f"{self}: values of shape {shapes[1]} do not broadcast to the selection's {chosen}")
-        return shapes[0], dtypes[0]
+        x, values = shapes
+        _check_dtypes(self, *dtypes)
+        _check_values(self, _index_shape(x, self.index), values)
+        return x, dtypes[0]
+
+
+def _check_dtypes(op: Op, x: DType, values: DType) -> None:
+    if x is not values:
+        raise DTypeError(f"{op}: x is of {x}, the values of {values}; convert one with astype")
+
+
+def _check_indices(op: Op, dtype: DType) -> None:
+    if dtype.kind == "b":
+        raise IndexingError(f"{op}: indices are integers, not bool")
+
+
+def _check_values(op: Op, chosen: Shape, values: Shape) -> None:
+    """Values take the shape of the selection by broadcasting, and may have leading axes of length 1 more."""
+    more = max(0, len(values) - len(chosen))
+    if any(length != 1 for length in values[:more]) or nd.broadcast_shapes(chosen, values[more:]) != chosen:
+        raise ShapeError(f"{op}: values of shape {values} do not broadcast to the selection's {chosen}")
 
 
 def _written(xp: Any, array: Any, index: Index, values: Any) -> Any:
@@ -168,9 +186,10 @@ class Take(Op):
         return xp.scatter_add(zeros, indices, grad, axis=self.axis), None
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        dtype = tried(self, shapes, dtypes)
         x, indices = shapes
         (axis,) = axes_of(self.axis, len(x), self)
-        return x[:axis] + indices + x[axis + 1 :], dtypes[0]
+        return x[:axis] + indices + x[axis + 1 :], dtype
 
 
 class TakeAlongAxis(Op):
@@ -181,6 +200,7 @@ class TakeAlongAxis(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, indices = arrays
+        _check_indices(self, indices.dtype)
         return xp.take_along_axis(x, indices, axis=self.axis), (indices,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -190,9 +210,13 @@ class TakeAlongAxis(Op):
         return call(xp, PutItem(shape, index), grad), None
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        dtype = tried(self, shapes, dtypes)
         x, indices = shapes
         (axis,) = axes_of(self.axis, len(x), self)
-        return (*x[:axis], indices[axis], *x[axis + 1 :]), dtypes[0]
+        beside = nd.broadcast_shapes(x[:axis] + x[axis + 1 :], indices[:axis] + indices[axis + 1 :])
+        if beside != x[:axis] + x[axis + 1 :]:
+            raise ShapeError(f"{self}: indices of shape {indices} do not broadcast with {x} beside axis {axis}")
+        return (*x[:axis], indices[axis], *x[axis + 1 :]), dtype
 
 
 def _along_axis(shape: Shape, indices: Any, axis: int) -> Index:
@@ -213,7 +237,8 @@ class ScatterAdd(Op):
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, indices, values = arrays
-        self._check(x.dtype, indices.dtype, values.dtype)
+        _check_dtypes(self, x.dtype, values.dtype)
+        _check_indices(self, indices.dtype)
         return xp.scatter_add(x, indices, values, axis=self.axis), (indices,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -224,12 +249,11 @@ class ScatterAdd(Op):
         return grad, None, fit(xp, xp.take(grad, indices, axis=self.axis), values.shape, values.dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        self._check(*dtypes)
-        return shapes[0], dtypes[0]
-
-    def _check(self, x: DType, indices: DType, values: DType) -> None:
-        if x is not values:
-            raise DTypeError(f"{self}: x is of {x}, the values of {values}; convert one with astype")
+        dtype = tried(self, shapes, dtypes)
+        x, indices, values = shapes
+        (axis,) = axes_of(self.axis, len(x), self)
+        _check_values(self, x[:axis] + indices + x[axis + 1 :], values)
+        return x, dtype
 
 
 def get_item(x: Tensor, index: Any, /) -> Tensor:

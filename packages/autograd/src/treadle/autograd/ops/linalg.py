@@ -1,9 +1,10 @@
 """Matrix products."""
 
+import math
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError, broadcast_shapes
 
 __all__ = ["Linear", "MatMul"]
@@ -20,6 +21,8 @@ class MatMul(Op):
     >>> ag.ops.MatMul(transpose_b=True)(a, b).tolist()
     [[11.0]]
     """
+
+    holomorphic = True
 
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False) -> None:
         self.transpose_a = transpose_a
@@ -80,11 +83,13 @@ class MatMul(Op):
                 f"{self}: shapes {shapes[0]} and {shapes[1]}: the inner lengths {a[-1]} and {b[-2]} differ"
             )
         tail = (() if row else (a[-2],)) + (() if column else (b[-1],))
-        return broadcast_shapes(a[:-2], b[:-2]) + tail, promote(*dtypes)
+        return broadcast_shapes(a[:-2], b[:-2]) + tail, tried(self, shapes, dtypes)
 
 
 class Linear(Op):
     """x @ weight.T + bias as one node: (..., k), (n, k) and (n,) give (..., n). The bias may be left out."""
+
+    holomorphic = True
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         x, weight = arrays[0], arrays[1]
@@ -104,7 +109,9 @@ class Linear(Op):
         gradients: list[Any] = [None] * len(inputs)
         if inputs[0].requires_grad:
             gradients[0] = fit(xp, xp.matmul(grad, weight), x.shape, x.dtype)
-        rows = grad if len(grad.shape) == 2 else xp.reshape(grad, (-1 if grad.size else 0, weight.shape[0]))
+        rows = grad
+        if len(grad.shape) != 2:
+            rows = xp.reshape(grad, (math.prod(grad.shape[:-1]), weight.shape[0]))
         if inputs[1].requires_grad:
             samples = x if len(x.shape) == 2 else xp.reshape(x, (rows.shape[0], weight.shape[1]))
             gradients[1] = fit(xp, xp.matmul(xp.matrix_transpose(rows), samples), weight.shape, weight.dtype)
@@ -118,7 +125,7 @@ class Linear(Op):
             raise ShapeError(f"Linear: input of shape {x} does not fit a weight of shape {weight}")
         if len(shapes) == 3 and shapes[2] != weight[:1]:
             raise ShapeError(f"Linear: bias of shape {shapes[2]} does not fit a weight of shape {weight}")
-        return (*x[:-1], weight[0]), promote(*dtypes)
+        return (*x[:-1], weight[0]), tried(self, shapes, dtypes)
 
 
 matmul = MatMul()

@@ -3,7 +3,7 @@
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, result_of_row
+from treadle.autograd.ops._common import Shape, floating
 from treadle.ndarray import DType, DTypeError, IndexingError, ShapeError
 
 __all__ = ["CrossEntropy"]
@@ -108,13 +108,18 @@ class CrossEntropy(Op):
         axis = 0 if len(logits) == 1 else 1
         if not logits or logits[:axis] + logits[axis + 1 :] != targets:
             raise ShapeError(f"{self}: targets of shape {targets} do not fit logits of shape {logits}")
+        if logits[axis] == 0 and 0 not in targets:
+            raise ShapeError(f"{self}: logits of shape {logits} have no class")
         if weight is not None and weight != (logits[axis],):
             raise ShapeError(f"{self}: a weight of shape {weight} does not fit {logits[axis]} classes")
         return axis
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        self._check(shapes[0], shapes[1], dtypes[1], shapes[2] if len(shapes) == 3 else None)
-        return shapes[1] if self.reduction == "none" else (), result_of_row("log", dtypes[0])
+        logits, targets = shapes[:2]
+        self._check(logits, targets, dtypes[1], shapes[2] if len(shapes) == 3 else None)
+        if dtypes[0].kind == "c":
+            raise DTypeError(f"{self}: the logits are complex")
+        return targets if self.reduction == "none" else (), floating(dtypes[0])
 
 
 def cross_entropy(

@@ -1,13 +1,12 @@
 """Shapes, order, joining and conversion. What the array can do as a view is a view here too."""
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, on_arrays, promote
+from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, on_arrays, tried, tried_as_view
 from treadle.ndarray import DType, DTypeError, ShapeError
 
 __all__ = [
@@ -29,11 +28,7 @@ class ViewOp(Op):
     """Base of the ops that only rearrange elements: nothing is saved, and the dtype stays."""
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.infer_shape(shapes[0]), dtypes[0]
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        """The shape of the result."""
-        raise TypeError(f"{type(self).__name__} defines no infer_shape")
+        return tried_as_view(self, shapes, dtypes)
 
 
 class Reshape(ViewOp):
@@ -43,18 +38,11 @@ class Reshape(ViewOp):
         self.shape = (shape,) if isinstance(shape, int) else tuple(operator.index(each) for each in shape)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.reshape(arrays[0], self.shape), ()
+        (x,) = arrays
+        return xp.reshape(x, self.shape), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.reshape(grad, node.inputs[0].shape)
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        size = math.prod(shape)
-        known = math.prod(each for each in self.shape if each != -1)
-        free = self.shape.count(-1)
-        if free > 1 or (free == 0 and known != size) or (free == 1 and (known == 0 or size % known)):
-            raise ShapeError(f"{self}: {size} elements of shape {shape} do not fit")
-        return tuple(size // known if each == -1 else each for each in self.shape)
 
 
 class PermuteDims(ViewOp):
@@ -64,31 +52,23 @@ class PermuteDims(ViewOp):
         self.axes = tuple(axes)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.permute_dims(arrays[0], self.axes), ()
+        (x,) = arrays
+        return xp.permute_dims(x, self.axes), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         order = [axis % len(self.axes) for axis in self.axes]
         return xp.permute_dims(grad, tuple(order.index(axis) for axis in range(len(order))))
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        if len(axes_of(self.axes, len(shape), self)) != len(shape):
-            raise ShapeError(f"{self}: shape {shape} has {len(shape)} axes")
-        return tuple(shape[axis] for axis in self.axes)
 
 
 class MatrixTranspose(ViewOp):
     """The last two axes exchanged."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.matrix_transpose(arrays[0]), ()
+        (x,) = arrays
+        return xp.matrix_transpose(x), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.matrix_transpose(grad)
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        if len(shape) < 2:
-            raise ShapeError(f"{self}: shape {shape} has no two axes")
-        return (*shape[:-2], shape[-1], shape[-2])
 
 
 class BroadcastTo(ViewOp):
@@ -98,16 +78,12 @@ class BroadcastTo(ViewOp):
         self.shape = tuple(shape)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.broadcast_to(arrays[0], self.shape), ()
+        (x,) = arrays
+        return xp.broadcast_to(x, self.shape), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         operand = node.inputs[0]
         return fit(xp, grad, operand.shape, operand.dtype)
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        if nd.broadcast_shapes(shape, self.shape) != self.shape:
-            raise ShapeError(f"{self}: shape {shape} does not broadcast to it")
-        return self.shape
 
 
 class ExpandDims(ViewOp):
@@ -117,14 +93,11 @@ class ExpandDims(ViewOp):
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.expand_dims(arrays[0], self.axis), ()
+        (x,) = arrays
+        return xp.expand_dims(x, self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.squeeze(grad, self.axis)
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        (axis,) = axes_of(self.axis, len(shape) + 1, self)
-        return (*shape[:axis], 1, *shape[axis:])
 
 
 class Squeeze(ViewOp):
@@ -134,18 +107,11 @@ class Squeeze(ViewOp):
         self.axis = axis if axis is None or isinstance(axis, int) else tuple(axis)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.squeeze(arrays[0], self.axis), ()
+        (x,) = arrays
+        return xp.squeeze(x, self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.reshape(grad, node.inputs[0].shape)
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        if self.axis is None:
-            return tuple(length for length in shape if length != 1)
-        axes = axes_of(self.axis, len(shape), self)
-        if any(shape[axis] != 1 for axis in axes):
-            raise ShapeError(f"{self}: shape {shape} has other lengths than 1 there")
-        return tuple(length for axis, length in enumerate(shape) if axis not in axes)
 
 
 class Flip(ViewOp):
@@ -155,14 +121,11 @@ class Flip(ViewOp):
         self.axis = axis if axis is None or isinstance(axis, int) else tuple(axis)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.flip(arrays[0], axis=self.axis), ()
+        (x,) = arrays
+        return xp.flip(x, axis=self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.flip(grad, axis=self.axis)
-
-    def infer_shape(self, shape: Shape) -> Shape:
-        axes_of(self.axis, len(shape), self)
-        return shape
 
 
 class Concat(Op):
@@ -187,10 +150,11 @@ class Concat(Op):
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         first = shapes[0]
+        dtype = tried(self, shapes, dtypes)
         (axis,) = axes_of(self.axis, len(first), self)
         if any(shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :] for shape in shapes):
             raise ShapeError(f"{self}: shapes {list(shapes)} differ apart from the axis")
-        return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]), promote(*dtypes)
+        return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]), dtype
 
 
 class Stack(Op):
@@ -215,8 +179,9 @@ class Stack(Op):
         first = shapes[0]
         if any(shape != first for shape in shapes):
             raise ShapeError(f"{self}: shapes {list(shapes)} differ")
+        dtype = tried(self, shapes, dtypes)
         (axis,) = axes_of(self.axis, len(first) + 1, self)
-        return (*first[:axis], len(shapes), *first[axis:]), promote(*dtypes)
+        return (*first[:axis], len(shapes), *first[axis:]), dtype
 
 
 class AsType(Op):
@@ -226,30 +191,34 @@ class AsType(Op):
         self.dtype = nd.dtype(dtype)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.astype(arrays[0], self.dtype), ()
+        (x,) = arrays
+        return xp.astype(x, self.dtype), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        return xp.astype(grad, node.inputs[0].dtype)
+        return fit(xp, grad, grad.shape, node.inputs[0].dtype)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], self.dtype
+        return shapes[0], tried(self, shapes, dtypes)
 
 
-class ToDevice(ViewOp):
+class ToDevice(Op):
     """The elements on another device; the gradient travels back."""
 
     def __init__(self, device: Any) -> None:
         self.device = device
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return arrays[0].to_device(self.device), ()
+        (x,) = arrays
+        return x.to_device(self.device), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         home = node.inputs[0].device
         return grad.to_device(home) if on_arrays(xp) else ToDevice(home)(grad)
 
-    def infer_shape(self, shape: Shape) -> Shape:
-        return shape
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        (shape,), (dtype,) = shapes, dtypes
+        nd.device(self.device)
+        return shape, dtype
 
 
 matrix_transpose = MatrixTranspose()

@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Axis, Shape, axes_of, reduced_shape, result_of_row
-from treadle.autograd.ops.reductions import ReduceOp
+from treadle.autograd.ops._common import Axis, Shape, tried
+from treadle.autograd.ops.reductions import ReduceOp, one_axis
 from treadle.ndarray import DType
 
-__all__ = ["LogSoftmax", "LogSumExp", "Softmax"]
+__all__ = ["LogCumSumExp", "LogSoftmax", "LogSumExp", "Softmax"]
 
 
 class Softmax(Op):
@@ -18,7 +18,8 @@ class Softmax(Op):
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.softmax(arrays[0], axis=self.axis)
+        (x,) = arrays
+        y = xp.softmax(x, axis=self.axis)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -26,15 +27,15 @@ class Softmax(Op):
         return y * (grad - xp.sum(grad * y, axis=self.axis, keepdims=True))
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        axes_of(self.axis, len(shapes[0]), self)
-        return shapes[0], result_of_row("exp", dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class LogSoftmax(Softmax):
     """log(softmax(x)) along ``axis``, as x - max - log(sum(exp(x - max)))."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        y = xp.log_softmax(arrays[0], axis=self.axis)
+        (x,) = arrays
+        y = xp.log_softmax(x, axis=self.axis)
         return y, (y,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -55,8 +56,37 @@ class LogSumExp(ReduceOp):
         total = self.spread(xp, xp.where(xp.equal(y, -math.inf), 0.0, y), x.shape)
         return self.spread(xp, grad, x.shape) * xp.exp(x - total)
 
+
+class LogCumSumExp(Op):
+    """log(cumsum(exp(x))) along ``axis``.
+
+    With y the result and g its gradient, that of x_i is the sum over j >= i of g_j exp(x_i - y_j). It is taken in
+    logarithms, apart for positive and negative g, so that no term is lost or overflows.
+    """
+
+    def __init__(self, axis: int = -1) -> None:
+        self.axis = axis
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        y = xp.logcumsumexp(x, axis=self.axis)
+        return y, (x, y)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        x, y = node.saved
+        positive, negative = (self._share(xp, x, y, each) for each in (grad, -grad))
+        return positive - negative
+
+    def _share(self, xp: Any, x: Any, y: Any, grad: Any) -> Any:
+        """What the positive elements of a gradient add."""
+        some = grad > 0.0
+        logs = xp.where(some, xp.log(xp.where(some, grad, 1.0)) - y, -math.inf)
+        behind = xp.flip(xp.logcumsumexp(xp.flip(logs, axis=self.axis), axis=self.axis), axis=self.axis)
+        none = xp.equal(behind, -math.inf)
+        return xp.where(none, 0.0, xp.exp(xp.where(none, 0.0, behind) + xp.where(none, 0.0, x)))
+
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("exp", dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -87,3 +117,13 @@ def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Ten
     1000.0
     """
     return LogSumExp(axis, keepdims)(x)
+
+
+def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """log(cumsum(exp(x))) along axis, which 1-D tensors need not name, without overflow.
+
+    >>> import treadle.autograd as ag
+    >>> ag.logcumsumexp(ag.Tensor([1000.0, -1000.0])).tolist()
+    [1000.0, 1000.0]
+    """
+    return LogCumSumExp(one_axis(x, axis, "logcumsumexp"))(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor, constant
-from treadle.autograd.ops._common import Axis, Shape, axes_of, call
+from treadle.autograd.ops._common import Axis, Shape, axes_of, call, tried, tried_as_view
 from treadle.autograd.ops.indexing import GetItem, get_item, take
 from treadle.autograd.ops.manipulation import broadcast_to, flip, reshape, swapaxes
 from treadle.ndarray import DType, ShapeError
@@ -23,7 +23,10 @@ class Pad(Op):
         self.value = value
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.pad(arrays[0], self.widths, constant_values=self.value), ()
+        (x,) = arrays
+        if len(self.widths) != x.ndim:
+            raise ShapeError(f"{self}: {len(self.widths)} pairs for shape {x.shape}")
+        return xp.pad(x, self.widths, constant_values=self.value), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         shape = node.inputs[0].shape
@@ -31,9 +34,8 @@ class Pad(Op):
         return call(xp, GetItem(index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        if len(self.widths) != len(shapes[0]):
-            raise ShapeError(f"{self}: {len(self.widths)} pairs for shape {shapes[0]}")
-        return tuple(b + n + a for (b, a), n in zip(self.widths, shapes[0], strict=True)), dtypes[0]
+        dtype = tried(self, shapes, dtypes)
+        return tuple(b + n + a for (b, a), n in zip(self.widths, shapes[0], strict=True)), dtype
 
 
 class Roll(Op):
@@ -44,14 +46,15 @@ class Roll(Op):
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.roll(arrays[0], self.shift, axis=self.axis), ()
+        (x,) = arrays
+        return xp.roll(x, self.shift, axis=self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         back = -self.shift if isinstance(self.shift, int) else tuple(-each for each in self.shift)
         return call(xp, Roll(back, self.axis), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], dtypes[0]
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class Triangle(Op):
@@ -59,38 +62,34 @@ class Triangle(Op):
 
     def __init__(self, upper: bool = False, k: int = 0) -> None:
         self.upper = upper
-        self.k = k
+        self.k = operator.index(k)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return (xp.triu if self.upper else xp.tril)(arrays[0], k=self.k), ()
+        (x,) = arrays
+        return (xp.triu if self.upper else xp.tril)(x, k=self.k), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return call(xp, self, grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        if len(shapes[0]) < 2:
-            raise ShapeError(f"{self}: shape {shapes[0]} has no two axes")
-        return shapes[0], dtypes[0]
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class Diagonal(Op):
     """A diagonal of the last two axes, as a view."""
 
     def __init__(self, offset: int = 0) -> None:
-        self.offset = offset
+        self.offset = operator.index(offset)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.linalg.diagonal(arrays[0], offset=self.offset), ()
+        (x,) = arrays
+        return xp.linalg.diagonal(x, offset=self.offset), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return call(xp, DiagonalPut(node.inputs[0].shape, self.offset), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        (shape,) = shapes
-        if len(shape) < 2:
-            raise ShapeError(f"{self}: shape {shape} has no two axes")
-        rows, columns = shape[-2] + min(self.offset, 0), shape[-1] - max(self.offset, 0)
-        return (*shape[:-2], max(0, min(rows, columns))), dtypes[0]
+        return tried_as_view(self, shapes, dtypes)
 
 
 class DiagonalPut(Op):
@@ -98,10 +97,11 @@ class DiagonalPut(Op):
 
     def __init__(self, shape: Shape, offset: int = 0) -> None:
         self.shape = tuple(shape)
-        self.offset = offset
+        self.offset = operator.index(offset)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (values,) = arrays
+        self._check(values.shape)
         out = xp.zeros(self.shape, dtype=values.dtype, device=values.device)
         steps = nd.arange(values.shape[-1], device=values.device)
         out[..., steps + max(0, -self.offset), steps + max(0, self.offset)] = values
@@ -111,7 +111,14 @@ class DiagonalPut(Op):
         return call(xp, Diagonal(self.offset), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return self.shape, dtypes[0]
+        (shape,), (dtype,) = shapes, dtypes
+        self._check(shape)
+        return self.shape, dtype
+
+    def _check(self, shape: Shape) -> None:
+        place = Diagonal(self.offset).infer((self.shape,), (nd.bool,))[0]
+        if shape != place:
+            raise ShapeError(f"{self}: shape {shape}; the diagonal's is {place}")
 
 
 def pad(

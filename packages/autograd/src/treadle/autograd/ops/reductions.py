@@ -3,7 +3,7 @@
 from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Axis, Shape, axes_of, count_of, reduced_shape, result_of_row, spread
+from treadle.autograd.ops._common import Axis, Shape, axes_of, count_of, reduced_shape, spread, tried
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Cumprod", "Cumsum", "Max", "Mean", "Min", "Norm", "Prod", "ReduceOp", "Std", "Sum", "Var"]
@@ -25,7 +25,8 @@ class ReduceOp(Op):
         return y, ((x, y) if self.saves == "xy" else (x,) if self.saves == "x" else ())
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row(self.name, dtypes[0])
+        dtype = tried(self, shapes, dtypes)
+        return reduced_shape(shapes[0], self.axis, self.keepdims, self), dtype
 
     def spread(self, xp: Any, value: Any, shape: Shape) -> Any:
         """A result with its reduced axes back, of length 1."""
@@ -81,6 +82,8 @@ class Min(Extremum):
 class Prod(ReduceOp):
     """The product over axis. Its derivative is the product of the others, taken without a division: zeros are safe."""
 
+    holomorphic = True
+
     name, saves = "prod", "x"
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -128,9 +131,6 @@ class Var(ReduceOp):
         below = count_of(shape, self.axis, self) - self.correction
         return 1.0 / below if below > 0 else float("inf")
 
-    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("mean", dtypes[0])
-
 
 class Std(Var):
     """The standard deviation over axis; where it is 0 its gradient is 0, which is a subgradient."""
@@ -150,19 +150,17 @@ class Std(Var):
 
 
 class Norm(ReduceOp):
-    """The Euclidean norm over axis, sqrt(sum(x * x)); its gradient where it is 0 is 0, which is a subgradient."""
+    """The Euclidean norm over axis, sqrt(sum(|x|^2)); its gradient where it is 0 is 0, which is a subgradient."""
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
-        y = xp.sqrt(xp.sum(xp.square(x), axis=self.axis, keepdims=self.keepdims))
+        squares = xp.square(xp.abs(x) if x.dtype.kind == "c" else x)
+        y = xp.sqrt(xp.sum(squares, axis=self.axis, keepdims=self.keepdims))
         return y, (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
         return self.spread(xp, _quotient_unless_zero(xp, grad, y), x.shape) * x
-
-    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return reduced_shape(shapes[0], self.axis, self.keepdims, self), result_of_row("sqrt", dtypes[0])
 
 
 def _quotient_unless_zero(xp: Any, grad: Any, divisor: Any) -> Any:
@@ -174,20 +172,22 @@ def _quotient_unless_zero(xp: Any, grad: Any, divisor: Any) -> Any:
 class Cumsum(Op):
     """The running sum along ``axis``."""
 
+    holomorphic = True
+
     name = "cumsum"
 
     def __init__(self, axis: int) -> None:
         self.axis = axis
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.cumsum(arrays[0], axis=self.axis), ()
+        (x,) = arrays
+        return xp.cumsum(x, axis=self.axis), ()
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         return xp.flip(xp.cumsum(xp.flip(grad, axis=self.axis), axis=self.axis), axis=self.axis)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        axes_of(self.axis, len(shapes[0]), self)
-        return shapes[0], result_of_row(self.name, dtypes[0])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class Cumprod(Cumsum):
@@ -200,7 +200,8 @@ class Cumprod(Cumsum):
     name = "cumprod"
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        return xp.cumprod(arrays[0], axis=self.axis), (arrays[0],)
+        (x,) = arrays
+        return xp.cumprod(x, axis=self.axis), (x,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         (x,) = node.saved
@@ -307,7 +308,7 @@ def norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Norm(axis, keepdims)(x)
 
 
-def _one_axis(x: Tensor, axis: int | None, name: str) -> int:
+def one_axis(x: Tensor, axis: int | None, name: str) -> int:
     if axis is None:
         if x.ndim != 1:
             raise ShapeError(f"{name}: shape {x.shape} needs an axis")
@@ -322,7 +323,7 @@ def cumsum(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> ag.cumsum(ag.Tensor([1.0, 2.0])).tolist()
     [1.0, 3.0]
     """
-    return Cumsum(_one_axis(x, axis, "cumsum"))(x)
+    return Cumsum(one_axis(x, axis, "cumsum"))(x)
 
 
 def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -332,4 +333,4 @@ def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> ag.cumprod(ag.Tensor([2.0, 3.0])).tolist()
     [2.0, 6.0]
     """
-    return Cumprod(_one_axis(x, axis, "cumprod"))(x)
+    return Cumprod(one_axis(x, axis, "cumprod"))(x)

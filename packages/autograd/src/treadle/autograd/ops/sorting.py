@@ -1,11 +1,13 @@
 """Order: sorted values carry their gradients back to where they came from."""
 
+from operator import index
 from typing import Any, NamedTuple
 
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
-from treadle.autograd._tensor import Op, Tensor, constant, without_gradient
-from treadle.autograd.ops._common import Shape, axes_of, call, on_arrays
+from treadle.autograd._tensor import Op, Tensor, constant
+from treadle.autograd._watching import without_gradient
+from treadle.autograd.ops._common import Shape, axes_of, call, on_arrays, tried
 from treadle.autograd.ops.indexing import PutItem, _along_axis
 from treadle.ndarray import DType, ShapeError
 
@@ -38,20 +40,20 @@ class Sort(Op):
         return call(xp, PutItem(shape, index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        axes_of(self.axis, len(shapes[0]), self)
-        return shapes[0], dtypes[0]
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 class TopKValues(Op):
     """The k largest elements along an axis, descending, or the k smallest, ascending."""
 
     def __init__(self, k: int, axis: int = -1, largest: bool = True) -> None:
-        self.k = k
+        self.k = index(k)
         self.axis = axis
         self.largest = largest
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        values, places = xp.topk(arrays[0], self.k, axis=self.axis, largest=self.largest)
+        (x,) = arrays
+        values, places = xp.topk(x, self.k, axis=self.axis, largest=self.largest)
         return values, (places,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -63,6 +65,7 @@ class TopKValues(Op):
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         (shape,) = shapes
         (axis,) = axes_of(self.axis, len(shape), self)
+        tried(TopKValues(0, axis, self.largest), shapes, dtypes)
         if not 0 <= self.k <= shape[axis]:
             raise ShapeError(f"{self}: axis {self.axis} of shape {shape} has {shape[axis]} elements")
         return (*shape[:axis], self.k, *shape[axis + 1 :]), dtypes[0]
@@ -88,9 +91,13 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     [1, 2, 0]
     """
     options: dict[str, Any] = {"axis": axis, "descending": descending, "stable": stable}
-    return without_gradient(
-        "argsort", constant(nd.argsort(x.data, **options)), (x,), options, "argsort() has no gradient"
-    )
+    if STATE.lazy_blocks:
+        from treadle.autograd.vectorizing import Batched, batched_constant  # made of ops
+
+        if isinstance(x, Batched):
+            return batched_constant(argsort, (x,), options)  # type: ignore[no-any-return]
+    order = constant(nd.argsort(x.data, **options))
+    return without_gradient("argsort", order, (x,), options, "argsort() has no gradient")
 
 
 def topk(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:

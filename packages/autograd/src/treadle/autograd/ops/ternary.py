@@ -4,13 +4,13 @@ from typing import Any
 
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, promote
+from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.autograd.ops.binary import maximum, minimum
 from treadle.ndarray import DType, DTypeError, broadcast_shapes
 
 __all__ = ["Clip", "Where"]
 
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 
 
 class Where(Op):
@@ -27,9 +27,12 @@ class Where(Op):
         self.y = y
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        condition = arrays[0]
-        x = arrays[1] if self.x is None else self.x
-        y = arrays[-1] if self.y is None else self.y
+        if self.y is not None:
+            (condition, x), y = arrays, self.y
+        elif self.x is not None:
+            (condition, y), x = arrays, self.x
+        else:
+            condition, x, y = arrays
         return xp.where(condition, x, y), (condition,)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -54,8 +57,8 @@ class Where(Op):
         return Where(y=scalar)(condition, x) if index == 2 else Where(x=scalar)(condition, y)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        scalars = [each for each in (self.x, self.y) if each is not None]
-        return broadcast_shapes(*shapes), promote(*dtypes[1:], *scalars)
+        dtype = tried(self, shapes, dtypes)
+        return broadcast_shapes(*shapes), dtype
 
 
 class Clip(Op):
@@ -81,7 +84,7 @@ class Clip(Op):
         return grad
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        return shapes[0], promote(dtypes[0], *[each for each in (self.min, self.max) if each is not None])
+        return shapes[0], tried(self, shapes, dtypes)
 
 
 where = Where()

@@ -68,6 +68,8 @@ class Asinh(UnaryOp):
     name = "asinh"
 
     def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        if saved.dtype.kind == "c":
+            return guarded(xp, grad, lambda g, x: g / xp.sqrt(1.0 + x * x), (saved, 0.0))
         return grad / xp.hypot(saved, 1.0)
 
 

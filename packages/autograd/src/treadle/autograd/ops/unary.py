@@ -54,9 +54,9 @@ class Negative(UnaryOp):
 
 
 class Abs(UnaryOp):
-    """The absolute value; its gradient at 0 is 0."""
+    """The absolute value; its gradient at 0 is 0. That of a complex x is x / |x|."""
 
-    name = "abs"
+    name, holomorphic = "abs", False
 
     def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
         return grad * xp.sign(saved)

@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #define ALIGNMENT 64
 #define SMALL_LIMIT 1024
@@ -110,6 +113,19 @@ void td_empty_cache(void)
         }
     }
     statistics.cached = 0;
+#ifdef __GLIBC__
+    malloc_trim(0); /* freed blocks between used ones stay with the process else */
+#endif
 }
+
+int64_t td_block_size(int64_t nbytes)
+{
+    int64_t rounded = nbytes;
+    if (!exact)
+        size_class(nbytes, &rounded);
+    return rounded;
+}
+
+void td_reset_peak(void) { statistics.peak = statistics.in_use; }
 
 td_memory_statistics td_memory(void) { return statistics; }

@@ -7,7 +7,7 @@
 
 typedef struct {
     int64_t in_use;  /* bytes handed out */
-    int64_t peak;    /* the most there ever were of them */
+    int64_t peak;    /* the most of them since td_reset_peak */
     int64_t cached;  /* bytes waiting in free lists */
     int64_t blocks;  /* blocks handed out */
 } td_memory_statistics;
@@ -18,5 +18,11 @@ void *td_allocate(int64_t nbytes); /* NULL when there is none */
 void td_release(void *block, int64_t nbytes);
 void td_empty_cache(void);
 td_memory_statistics td_memory(void);
+
+/* The bytes that a block for so many is counted with. */
+int64_t td_block_size(int64_t nbytes);
+
+/* The peak begins anew, from what is in use. */
+void td_reset_peak(void);
 
 #endif

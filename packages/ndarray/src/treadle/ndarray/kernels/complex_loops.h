@@ -59,7 +59,7 @@ TD_TYPES_COMPLEX(DEFINE_WHERE, where, T, (c ? x : y))
         double lanes[LANES] = {0}; \
         int64_t i = 0; \
         for (; i + LANES <= n; i += LANES) { \
-            PREFETCH_LANES(xs + i) \
+            PREFETCH_LANES(xs + i, AHEAD) \
             for (int lane = 0; lane < LANES; lane++) \
                 lanes[lane] += xs[i + lane]; \
         } \
@@ -80,16 +80,16 @@ TD_TYPES_COMPLEX(DEFINE_WHERE, where, T, (c ? x : y))
             return; \
         } \
         for (int64_t i = 0; i < n; i++) \
-            reduce_column_sum_##part(2, x + i * sx, sizeof(PART), acc); \
+            reduce_column_sum_##part(2, x + i * sx, sizeof(PART), 1, 0, acc); \
     } \
-    static void reduce_column_sum_##sfx(int64_t n, const char *x, int64_t sx, char *acc) \
+    static void reduce_column_sum_##sfx(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t step, char *acc) \
     { \
         if (DENSE(ctype, sx)) { \
-            reduce_column_sum_##part(2 * n, x, sizeof(PART), acc); \
+            reduce_column_sum_##part(2 * n, x, sizeof(PART), lines, step, acc); \
             return; \
         } \
         for (int64_t i = 0; i < n; i++) \
-            reduce_column_sum_##part(2, x + i * sx, sizeof(PART), acc + i * (int64_t)sizeof(td_c128)); \
+            reduce_column_sum_##part(2, x + i * sx, sizeof(PART), lines, step, acc + i * (int64_t)sizeof(td_c128)); \
     } \
     static void reduce_merge_sum_##sfx(int64_t n, const char *from, char *acc) \
     { \

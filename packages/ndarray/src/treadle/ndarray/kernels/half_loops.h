@@ -177,7 +177,8 @@ static void half_ternary(int64_t n, const char *x, int64_t sx, const char *y, in
 #define DEFINE_HALF_UNARY(sfx, op, OUT) \
     static void unary_##op##_##sfx(int64_t n, const char *x, int64_t sx, char *out, int64_t so) \
     { \
-        half_unary(n, x, sx, out, so, cast_##sfx##_f32, unary_##op##_f32, NARROW_##OUT(sfx)); \
+        const td_unary_loop loop = TD_SLOTS.unary[TD_UNARY_##op][TD_f32]; \
+        half_unary(n, x, sx, out, so, cast_##sfx##_f32, loop, NARROW_##OUT(sfx)); \
     }
 #define X(op, TYPES, OUT, body) HALVES_##TYPES(DEFINE_HALF_UNARY, op, OUT)
 TD_UNARY_OPS(X, X)

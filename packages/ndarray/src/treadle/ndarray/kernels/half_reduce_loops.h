@@ -12,14 +12,17 @@ static void half_row(int64_t n, const char *x, int64_t sx, char *acc, td_unary_l
     }
 }
 
-static void half_column(int64_t n, const char *x, int64_t sx, char *acc, int64_t acc_size, td_unary_loop widen,
-                        void (*column)(int64_t, const char *, int64_t, char *))
+static void half_column(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t step, char *acc, int64_t acc_size,
+                        td_unary_loop widen,
+                        void (*column)(int64_t, const char *, int64_t, int64_t, int64_t, char *))
 {
     float values[HALF_BLOCK];
     for (int64_t i = 0; i < n; i += HALF_BLOCK) {
         int64_t block = SMALLER(n - i, HALF_BLOCK);
-        widen(block, x + i * sx, sx, (char *)values, 4);
-        column(block, (const char *)values, 4, acc + i * acc_size);
+        for (int64_t line = 0; line < lines; line++) {
+            widen(block, x + line * step + i * sx, sx, (char *)values, 4);
+            column(block, (const char *)values, 4, 1, 0, acc + i * acc_size);
+        }
     }
 }
 
@@ -57,9 +60,10 @@ static void half_finish(int64_t n, const char *acc, double divisor, char *out, i
     { \
         half_row(n, x, sx, acc, cast_##sfx##_f32, reduce_row_##op##_f32); \
     } \
-    static void reduce_column_##op##_##sfx(int64_t n, const char *x, int64_t sx, char *acc) \
+    static void reduce_column_##op##_##sfx(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t step, \
+                                           char *acc) \
     { \
-        half_column(n, x, sx, acc, HALF_SIZE_##op, cast_##sfx##_f32, reduce_column_##op##_f32); \
+        half_column(n, x, sx, lines, step, acc, HALF_SIZE_##op, cast_##sfx##_f32, reduce_column_##op##_f32); \
     } \
     static void reduce_finish_##op##_##sfx(int64_t n, const char *acc, double divisor, char *out, int64_t so) \
     { \

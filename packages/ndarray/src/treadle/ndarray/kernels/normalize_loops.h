@@ -19,7 +19,7 @@
                     lanes[lane] = distance * distance; \
                 } \
                 for (i += LANES; i + LANES <= end; i += LANES) { \
-                    PREFETCH_LANES(xs + i) \
+                    PREFETCH_LANES(xs + i, AHEAD) \
                     for (int lane = 0; lane < LANES; lane++) { \
                         const double distance = (double)xs[i + lane] - center; \
                         lanes[lane] += distance * distance; \
@@ -59,6 +59,25 @@
     }
 TD_TYPES_FLOATING(DEFINE_SQUARES, )
 
+#define DEFINE_EXP_SHIFTED(sfx, ctype, unused) \
+    static void exp_shifted_##sfx(int64_t n, const ctype *xs, ctype shift, ctype *out) \
+    { \
+        TD_INDEPENDENT \
+        for (int64_t i = 0; i < n; i++) \
+            out[i] = td_exp(xs[i] - shift); \
+    }
+DEFINE_EXP_SHIFTED(f64, double, )
+#ifdef TD_WITH_LANES
+static void exp_shifted_f32(int64_t n, const float *xs, float shift, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = xs[i] - shift;
+    lanes_exp(n, (const char *)out, sizeof(float), (char *)out, sizeof(float));
+}
+#else
+DEFINE_EXP_SHIFTED(f32, float, )
+#endif
+
 #define DEFINE_SOFTMAX(sfx, ctype, unused) \
     static double exp_sum_##sfx(int64_t n, const ctype *xs, ctype shift, ctype *out) \
     { \
@@ -67,9 +86,7 @@ TD_TYPES_FLOATING(DEFINE_SQUARES, )
         for (int64_t start = 0; start < n; start += EXP_BLOCK) { \
             const int64_t count = n - start < EXP_BLOCK ? n - start : EXP_BLOCK; \
             ctype *powers = out ? out + start : buffer; \
-            TD_INDEPENDENT \
-            for (int64_t i = 0; i < count; i++) \
-                powers[i] = td_exp(xs[start + i] - shift); \
+            exp_shifted_##sfx(count, xs + start, shift, powers); \
             reduce_row_sum_##sfx(count, (const char *)powers, sizeof(ctype), (char *)&total); \
         } \
         return total; \

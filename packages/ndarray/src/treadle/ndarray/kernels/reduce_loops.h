@@ -7,9 +7,12 @@
 
 /* A row is read faster than the processor's own prefetching brings it from far caches. */
 #define AHEAD 2048
-#define PREFETCH_LANES(xs) \
+#define PREFETCH_LANES(xs, ahead) \
     for (size_t at = 0; at < LANES * sizeof(*(xs)); at += 64) \
-        __builtin_prefetch((const char *)(xs) + AHEAD + at);
+        __builtin_prefetch((const char *)(xs) + (ahead) + at);
+
+/* Lines that are folded at once into accumulators side by side, which are then read and written less often. */
+#define FOLDED_LINES 4
 
 #define DEFINE_REDUCE(sfx, ctype, op, ACC, identity, combine) \
     static void reduce_start_##op##_##sfx(int64_t n, char *acc_) \
@@ -38,7 +41,7 @@
             reduce_start_##op##_##sfx(LANES, (char *)lanes); \
         } \
         for (; i + LANES <= n; i += LANES) { \
-            PREFETCH_LANES(xs + i) \
+            PREFETCH_LANES(xs + i, AHEAD) \
             for (int lane = 0; lane < LANES; lane++) { \
                 ACC acc = lanes[lane]; \
                 T x = xs[i + lane]; \
@@ -75,7 +78,26 @@
         } \
         *(ACC *)acc_ = acc; \
     } \
-    static void reduce_column_##op##_##sfx(int64_t n, const char *xp, int64_t sx, char *acc_) \
+    static void reduce_lines_##op##_##sfx(int64_t n, const char *xp, int64_t step, char *acc_) \
+    { \
+        typedef ctype T; \
+        ACC *accs = (ACC *)acc_; \
+        for (int64_t i = 0; i < n; i += LANES) { \
+            ACC lanes[LANES]; \
+            memcpy(lanes, accs + i, sizeof lanes); \
+            for (int line = 0; line < FOLDED_LINES; line++) { \
+                const T *xs = (const T *)(xp + line * step) + i; \
+                PREFETCH_LANES(xs, FOLDED_LINES * step) \
+                for (int lane = 0; lane < LANES; lane++) { \
+                    ACC acc = lanes[lane]; \
+                    T x = xs[lane]; \
+                    lanes[lane] = combine; \
+                } \
+            } \
+            memcpy(accs + i, lanes, sizeof lanes); \
+        } \
+    } \
+    static void reduce_line_##op##_##sfx(int64_t n, const char *xp, int64_t sx, char *acc_) \
     { \
         typedef ctype T; \
         ACC *accs = (ACC *)acc_; \
@@ -94,6 +116,20 @@
             T x = READ(T, xp, sx, i); \
             accs[i] = combine; \
         } \
+    } \
+    static void reduce_column_##op##_##sfx(int64_t n, const char *xp, int64_t sx, int64_t lines, int64_t step, \
+                                           char *acc) \
+    { \
+        typedef ctype T; \
+        const int64_t whole = DENSE(T, sx) ? n / LANES * LANES : 0; \
+        char *rest = acc + whole * (int64_t)sizeof(ACC); \
+        for (; whole && lines >= FOLDED_LINES; lines -= FOLDED_LINES, xp += FOLDED_LINES * step) { \
+            reduce_lines_##op##_##sfx(whole, xp, step, acc); \
+            for (int line = 0; whole < n && line < FOLDED_LINES; line++) \
+                reduce_line_##op##_##sfx(n - whole, xp + line * step + whole * sx, sx, rest); \
+        } \
+        for (; lines > 0; lines--, xp += step) \
+            reduce_line_##op##_##sfx(n, xp, sx, acc); \
     } \
     static void reduce_merge_##op##_##sfx(int64_t n, const char *from, char *acc_) \
     { \
@@ -163,6 +199,12 @@ TD_REDUCE_OPS(X, X)
  * best of all is searched for the place. A column of several lines at once goes the same way: column keeps the best of
  * each line, merge where a block's beats those before. NaN is better than any number. */
 #define ARG_BLOCK 1024
+/* Two comparisons and a choice follow on each other in a lane: where there are registers, more lanes hide that. */
+#ifdef TD_WITH_LANES
+#define ARG_LANES (4 * LANES)
+#else
+#define ARG_LANES LANES
+#endif
 #define KEPT(better_or_equal, best, x) ((best)better_or_equal(x) || (best) != (best) ? (best) : (x))
 #define DEFINE_ARG(sfx, ctype, name, better_or_equal) \
     static void name##_column_##sfx(int64_t n, const char *xp, int64_t sx, char *best_) \
@@ -193,12 +235,21 @@ TD_REDUCE_OPS(X, X)
     static int64_t name##_first_##sfx(int64_t n, const ctype *xs, ctype best) \
     { \
         int64_t i = 0; \
-        for (; best == best && i + LANES <= n; i += LANES) { \
+        for (; best == best && i + ARG_LANES <= n; i += ARG_LANES) { \
             int found = 0; \
-            for (int lane = 0; lane < LANES; lane++) \
+            for (int lane = 0; lane < ARG_LANES; lane++) \
                 found |= xs[i + lane] == best; \
             if (found) \
                 break; \
+        } \
+        for (; best == best && i + LANES <= n; i += LANES) { \
+            int first = LANES; \
+            for (int lane = 0; lane < LANES; lane++) { \
+                const int here = xs[i + lane] == best ? lane : LANES; \
+                first = here < first ? here : first; \
+            } \
+            if (first < LANES) \
+                return i + first; \
         } \
         while (i < n - 1 && !(xs[i] == best || (xs[i] != xs[i] && best != best))) \
             i++; \
@@ -206,12 +257,21 @@ TD_REDUCE_OPS(X, X)
     } \
     static ctype name##_block_##sfx(int64_t n, const ctype *xs) \
     { \
-        ctype lanes[LANES]; \
+        ctype lanes[ARG_LANES]; \
         int64_t i = 0; \
-        for (int lane = 0; lane < LANES; lane++) \
+        for (int lane = 0; lane < ARG_LANES; lane++) \
             lanes[lane] = xs[0]; \
+        for (; i + ARG_LANES <= n; i += ARG_LANES) { \
+            for (int lane = 0; lane < ARG_LANES; lane += LANES) \
+                PREFETCH_LANES(xs + i + lane, AHEAD) \
+            for (int lane = 0; lane < ARG_LANES; lane++) \
+                lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i + lane]); \
+        } \
+        for (int half = ARG_LANES / 2; half >= LANES; half /= 2) \
+            for (int lane = 0; lane < half; lane++) \
+                lanes[lane] = KEPT(better_or_equal, lanes[lane], lanes[lane + half]); \
         for (; i + LANES <= n; i += LANES) { \
-            PREFETCH_LANES(xs + i) \
+            PREFETCH_LANES(xs + i, AHEAD) \
             for (int lane = 0; lane < LANES; lane++) \
                 lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i + lane]); \
         } \

@@ -45,7 +45,8 @@ typedef void (*td_ternary_loop)(int64_t n, const char *x, int64_t sx, const char
 typedef struct {
     void (*start)(int64_t n, char *acc);                                          /* acc[i] = identity */
     void (*row)(int64_t n, const char *x, int64_t sx, char *acc);                 /* acc[0] takes x[0..n) */
-    void (*column)(int64_t n, const char *x, int64_t sx, char *acc);              /* acc[i] takes x[i] */
+    void (*column)(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t step, char *acc); /* acc[i] takes x[i],
+                                                          and of the lines behind by steps of bytes too */
     void (*merge)(int64_t n, const char *from, char *acc);                        /* acc[i] takes from[i] */
     void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so); /* out[i] = acc[i] / divisor */
     void (*scan_start)(int64_t n, char *acc);                                     /* acc[i] = what scans start from */

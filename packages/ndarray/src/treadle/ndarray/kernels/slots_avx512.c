@@ -7,6 +7,7 @@
 #define TD_HAS_FMA 1
 #include <immintrin.h>
 #define TD_WITH_F16C
+#define TD_WITH_LANES
 #define TD_SLOTS td_slots_avx512
 #include "slots_body.h"
 #if defined(__clang__)

@@ -1,6 +1,8 @@
 /* Every inner loop, stamped from the scalar bodies. Included once an instruction set, with TD_SLOTS naming the table. */
 #include "slots.h"
 
+extern const td_slots TD_SLOTS; /* the table at the end of this file */
+
 #if defined(__clang__)
 #define TD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -12,6 +14,11 @@
 #define DENSE(type, stride) ((stride) == (int64_t)sizeof(type))
 
 #include "elementwise_loops.h"
+#ifdef TD_WITH_LANES
+#include "lanes_avx512.h"
+#else
+#define SLOTS_LANES
+#endif
 #include "cast_loops.h"
 #include "reduce_loops.h"
 #include "normalize_loops.h"
@@ -50,10 +57,11 @@
     [TD_REDUCE_sum][TD_##sfx] = {reduce_start_sum_##sfx, reduce_row_sum_##sfx, reduce_column_sum_##sfx, \
                                  reduce_merge_sum_##sfx, reduce_finish_sum_##sfx},
 
-#pragma GCC diagnostic ignored "-Woverride-init" /* the halves' nextafter replaces the one by way of float */
+/* The halves' nextafter replaces the one by way of float, and lanes_avx512.h the loops of scalar bodies. */
+#pragma GCC diagnostic ignored "-Woverride-init"
 const td_slots TD_SLOTS = {
 #define X(op, TYPES, ...) TD_TYPES_##TYPES(SLOT_UNARY, op) HALVES_##TYPES(SLOT_HALF_UNARY, op)
-    .unary = {TD_UNARY_OPS(X, X) TD_COMPLEX_UNARY_OPS(SLOT_COMPLEX_UNARY)},
+    .unary = {TD_UNARY_OPS(X, X) TD_COMPLEX_UNARY_OPS(SLOT_COMPLEX_UNARY) SLOTS_LANES},
 #undef X
 #define X(op, TYPES, ...) TD_TYPES_##TYPES(SLOT_BINARY, op) HALVES_##TYPES(SLOT_HALF_BINARY, op)
     .binary = {TD_BINARY_OPS(X, X) TD_COMPLEX_BINARY_OPS(SLOT_COMPLEX_BINARY) TD_TYPES_HALF(SLOT_NEXT, )},

@@ -1,9 +1,94 @@
-"""Layers and losses as functions, one family a file."""
+"""Layers and losses as functions, one family a file.
 
-from treadle.nn.functional.activations import relu
-from treadle.nn.functional.cross_entropy import cross_entropy
-from treadle.nn.functional.dropout import dropout
-from treadle.nn.functional.linear import flatten, linear
-from treadle.nn.functional.losses import mse_loss
+>>> import treadle.nn.functional as F
+>>> from treadle.autograd import Tensor
+>>> F.relu(Tensor([-1.0, 2.0])).tolist()
+[0.0, 2.0]
+"""
 
-__all__ = ["cross_entropy", "dropout", "flatten", "linear", "mse_loss", "relu"]
+from treadle.nn.functional.activations import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    rrelu,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    tanh,
+    tanhshrink,
+    threshold,
+)  # fmt: skip
+from treadle.nn.functional.attention import attention_weights, causal_mask, scaled_dot_product_attention
+from treadle.nn.functional.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)  # fmt: skip
+from treadle.nn.functional.distance import cosine_similarity, pairwise_distance
+from treadle.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d
+from treadle.nn.functional.embedding import embedding, one_hot
+from treadle.nn.functional.linear import bilinear, flatten, linear, unflatten
+from treadle.nn.functional.losses import *  # noqa: F403 - the losses
+from treadle.nn.functional.losses import __all__ as _loss_names
+from treadle.nn.functional.normalization import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    normalize,
+    rms_norm,
+)  # fmt: skip
+from treadle.nn.functional.padding import pad
+from treadle.nn.functional.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)  # fmt: skip
+from treadle.nn.functional.recurrent import gru, lstm, rnn
+from treadle.nn.functional.resampling import interpolate
+from treadle.nn.functional.softmax import gumbel_softmax, log_softmax, softmax, softmin
+from treadle.nn.functional.vision import channel_shuffle, pixel_shuffle, pixel_unshuffle
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "alpha_dropout", "attention_weights", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "batch_norm", "bilinear", "causal_mask", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "flatten", "gelu", "glu", "group_norm", "gru",
+    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "lstm", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "normalize", "one_hot", "pad",
+    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "rms_norm", "rnn", "rrelu",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "unflatten",
+]  # fmt: skip
+__all__ += _loss_names

@@ -2,13 +2,12 @@
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
-from treadle.nn.functional.losses import check_reduction
-from treadle.nn.module import Module
+from treadle.nn.losses.loss import WeightedLoss
 
 __all__ = ["CrossEntropyLoss"]
 
 
-class CrossEntropyLoss(Module):
+class CrossEntropyLoss(WeightedLoss):
     """Cross-entropy of logits ``(batch, classes)`` against class indices ``(batch,)``.
 
     Further shapes, probabilities as targets, and what the mean divides by:
@@ -20,8 +19,6 @@ class CrossEntropyLoss(Module):
     0.693147
     """
 
-    weight: Tensor | None
-
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -30,10 +27,8 @@ class CrossEntropyLoss(Module):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction)
         self.ignore_index = ignore_index
-        self.reduction = check_reduction(reduction)
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

@@ -222,15 +222,15 @@ TD_FN td_c128 td_log10_c128(td_c128 x)
     return z;
 }
 
-/* Small whole exponents by products; else exp(y log(x)). 0 to a power is 0 where that has a positive real part and no
- * other, and else NaN, as in NumPy. */
+/* Small whole exponents by products; else exp(y log(x)). 0 to a power is 0 where that has a positive real part, and else
+ * NaN: the magnitude is exp(Re(y) log|x|), and turns about the origin do not move it. */
 TD_FN td_c128 td_pow_c128(td_c128 x, td_c128 y)
 {
     td_c128 z = {1.0, 0.0};
     if (y.re == 0.0 && y.im == 0.0)
         return z;
     if (x.re == 0.0 && x.im == 0.0) {
-        z.re = z.im = y.re > 0.0 && y.im == 0.0 ? 0.0 : NAN;
+        z.re = z.im = y.re > 0.0 && y.im - y.im == 0.0 ? 0.0 : NAN;
         return z;
     }
     if (y.im == 0.0 && fabs(y.re) < 100.0 && y.re == floor(y.re)) {

@@ -1,0 +1,36 @@
+"""How alike vectors are."""
+
+import math
+
+import treadle.autograd as autograd
+from treadle.autograd import Tensor
+
+__all__ = ["cosine_similarity", "pairwise_distance"]
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The dot product along ``dim`` over both lengths, which count as ``eps`` where they are less.
+
+    >>> cosine_similarity(Tensor([[3.0, 4.0]]), Tensor([[3.0, 4.0]])).tolist()
+    [1.0]
+    """
+    units = []
+    for each in (x1, x2):
+        length = autograd.norm(each, axis=dim, keepdims=True)
+        units.append(each / autograd.where(length.detach() < eps, eps, length))
+    return autograd.sum(units[0] * units[1], axis=dim)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The ``p`` norm along the last dimension of ``x1 - x2 + eps``.
+
+    >>> round(pairwise_distance(Tensor([0.0, 0.0]), Tensor([3.0, 4.0])).item(), 4)
+    5.0
+    """
+    difference = x1 - x2 + eps
+    if p == 2.0:
+        return autograd.norm(difference, axis=-1, keepdims=keepdim)
+    sizes = autograd.abs(difference)
+    if math.isinf(p):
+        return autograd.max(sizes, axis=-1, keepdims=keepdim)
+    return autograd.sum(sizes**p, axis=-1, keepdims=keepdim) ** (1.0 / p)

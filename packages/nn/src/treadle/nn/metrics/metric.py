@@ -1,0 +1,64 @@
+"""The base of metrics that take in batch after batch."""
+
+from abc import ABC, abstractmethod
+from math import nan
+
+import treadle.ndarray as nd
+from treadle.autograd import Tensor
+
+__all__ = ["MeanMetric", "Metric"]
+
+
+class Metric(ABC):
+    """A value over all batches since the last :meth:`reset`.
+
+    >>> import treadle.ndarray as nd
+    >>> from treadle.nn.metrics import Accuracy
+    >>> metric = Accuracy()
+    >>> for logits, label in [([[2.0, 1.0]], [0]), ([[0.0, 3.0], [3.0, 0.0]], [0, 0])]:
+    ...     metric.update(Tensor(logits), Tensor(label, dtype=nd.int64))
+    >>> round(metric.compute().item(), 4)
+    0.6667
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    @abstractmethod
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Take in a batch."""
+
+    @abstractmethod
+    def compute(self) -> nd.NDArray:
+        """The value over all batches."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget all batches."""
+
+
+class MeanMetric(Metric):
+    """The mean of something over all elements of all batches; NaN before the first."""
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self.total = 0.0
+        self.count = 0
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Take in a batch."""
+        total, count = self.measure(output, target)
+        self.total += total
+        self.count += count
+
+    @abstractmethod
+    def measure(self, output: Tensor, target: Tensor) -> tuple[float, int]:
+        """The sum over a batch, and the number of its elements."""
+
+    def mean(self) -> float:
+        """The mean so far."""
+        return self.total / self.count if self.count else nan
+
+    def compute(self) -> nd.NDArray:
+        """The mean over all batches."""
+        return nd.asarray(self.mean(), dtype=nd.float64)
