@@ -23,6 +23,7 @@ _LIBRARY = frozenset(
 )
 _HEADERS = frozenset(["math", "string", "stdint", "stddef", "stdlib", "stdio", "assert", "limits", "float", "errno"])
 _OURS = re.compile(r"(input|output|step|at|[a-z])[0-9]+\Z")
+_MACROS = re.compile(r"(NAN|INFINITY|NULL|HUGE_VALF?|size_t|u?int\w*_t|U?INT\w*_(C|MIN|MAX))\Z")
 _IN_STRING_H = re.compile(r"(mem|str)[a-z]+\Z")
 
 
@@ -43,7 +44,7 @@ def function_name(stem: str) -> str:
 def _is_taken(name: str) -> bool:
     plain = name.removesuffix("f").removesuffix("l")
     library = name in _LIBRARY or plain in _LIBRARY or _IN_STRING_H.match(name) is not None
-    return library or _OURS.match(name) is not None or name in _KEYWORDS or name in _HEADERS
+    return library or _MACROS.match(name) is not None or _OURS.match(name) is not None or name in _KEYWORDS or name in _HEADERS
 
 
 def check_name(name: str) -> None:
@@ -54,10 +55,9 @@ def check_name(name: str) -> None:
         raise ExportError(f"export to C: {name!r} means something else in C; choose another name")
 
 
-def check_unused(name: str, lines: Iterable[str]) -> None:
-    """Raise ExportError where the generated code uses the function's name for something of its own."""
-    own = re.compile(rf"\b{name}\b")
-    if any(own.search(line) for line in lines):
+def check_unused(name: str, helpers: Iterable[str]) -> None:
+    """Raise ExportError where the function would be called as something else that the file has is."""
+    if name in helpers or name in ("arena", "fault"):
         raise ExportError(f"export to C: the generated code has something else called {name!r}; choose another name")
 
 

@@ -70,7 +70,7 @@ def write_c(program: Program, name: str = "model", target: Target | None = None)
     for kernel in kernels:
         if not any(each.size for each in kernel.writes):
             kernel.lines = []
-    check_unused(name, ["arena fault from", *(line for each in kernels for line in (*each.lines, *each.helpers.values()))])
+    check_unused(name, {helper for each in kernels for helper in each.helpers})
     outside = {id(each) for each in program.outputs if each.role is Role.COMPUTED and _direct(each, program)}
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
     arena = lay_out(kernels, outside, kept)

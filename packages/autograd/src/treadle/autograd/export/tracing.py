@@ -18,6 +18,7 @@ from treadle.autograd.export.composed import DEFINITIONS
 from treadle.autograd.export.program import Origin, Program, Role, Value
 from treadle.autograd.export.recorder import Recorder, Traced, run
 from treadle.autograd.mode import enable_grad, no_grad
+from treadle.autograd.ops.unary import positive
 from treadle.ndarray import NDArray
 
 __all__ = ["Replay", "TracedRun", "replay", "trace"]
@@ -103,6 +104,9 @@ class TracedRun(Watcher):
         if isinstance(op, TupleOp):
             self._made_item(tensor, op, inputs, origin)
             return
+        if hasattr(op, "composition"):
+            self._stand_for(tensor, op.composition(*inputs), origin)
+            return
         given: Any
         given, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
         result: Any = self.recorder.constant(given) if isinstance(given, NDArray) else given
@@ -114,14 +118,29 @@ class TracedRun(Watcher):
         """One result of an op that has several, which are shown one after another."""
         last, operands, left = self._items
         if last is not op or not left or any(a is not b for a, b in zip(operands, inputs, strict=True)):
-            results, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
-            left = list(results)
-            self.records.append(Record(op, inputs, [], saved, origin))
+            left = self._results(op, inputs, origin)
         result = left.pop(0)
+        if isinstance(result, Tensor):
+            self._items = (op, inputs, left)
+            self._stand_for(tensor, result, origin)
+            return
         self.records[-1].outputs.append(tensor)
         self._items = (op, inputs, left)
         self._check(op, result, tensor)
         self.introduce(tensor, result)
+
+    def _results(self, op: TupleOp, inputs: tuple[Tensor, ...], origin: Origin) -> list[Any]:
+        """What stands for the results of an op that has several."""
+        if hasattr(op, "composition"):
+            return list(op.composition(*inputs))
+        results, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
+        self.records.append(Record(op, inputs, [], saved, origin))
+        return list(results)
+
+    def _stand_for(self, tensor: Tensor, composed: Tensor, origin: Origin) -> None:
+        """Let what a fused op is composed of, which has been watched too, be its result, and take its gradient."""
+        self.introduce(tensor, self.traced(composed))
+        self.records.append(Record(positive, (composed,), [tensor], (), origin))
 
     def on_plain(self, tensor: Tensor, compute: Any, operands: tuple[Any, ...]) -> None:
         self.recorder.origin = Origin("a function without a gradient", locate(position()))
