@@ -126,6 +126,10 @@ def _softmax(name: str) -> Sampler:
     return sample
 
 
+def _of_a_real(name: str) -> Sampler:
+    return lambda draws: Case(getattr(ag, name), [draws.floats(draws.shape())], exact=True, nasty=True)
+
+
 def _of(row: Op) -> Sampler:
     if row.family is Family.UNARY:
         return _unary(row)
@@ -141,7 +145,8 @@ def _of(row: Op) -> Sampler:
 SAMPLERS: dict[str, Sampler] = {
     **{row.name: _of(row) for row in OPS.values()},
     **{name: _reduction(name, OPS["mean"], True) for name in ("var", "std", "logsumexp", "norm")},
-    **{name: _softmax(name) for name in ("softmax", "log_softmax")},
+    **{name: _softmax(name) for name in ("softmax", "log_softmax", "logcumsumexp")},
+    **{name: _of_a_real(name) for name in ("real", "conj")},
     **ARRAYS,
     **PRODUCTS,
 }
@@ -149,6 +154,7 @@ SAMPLERS: dict[str, Sampler] = {
 
 WITHOUT = {
     "arange": "a constant", "empty": "a constant", "eye": "a constant", "full": "a constant", "linspace": "a constant",
-    "ones": "a constant", "zeros": "a constant", "linalg": "a module",
+    "ones": "a constant", "zeros": "a constant", "linalg": "a module", "fft": "a module, of complex numbers",
+    "imag": "of complex numbers", "angle": "of complex numbers",
 }  # fmt: skip
 """Functions without a sampler, and why."""

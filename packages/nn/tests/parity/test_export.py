@@ -12,7 +12,7 @@ from packages.nn.tests.parity.layer_samples import LAYERS
 
 import treadle.ndarray as nd
 from treadle import nn
-from treadle.autograd import Tensor, no_grad
+from treadle.autograd import ExportError, Tensor, no_grad
 from treadle.autograd.export import capture
 
 FLOAT, DOUBLE = nd.dtype("float32"), nd.dtype("float64")
@@ -32,12 +32,21 @@ WITHOUT = {"ModuleDict": "no forward", "ModuleList": "no forward", "ParameterDic
            "ParameterList": "no forward", "KeyValueCache": "no module"}  # fmt: skip
 
 
+REFUSED = {"return_indices": "MaxPool", "max_norm": "Embedding"}
+"""Options with which a layer computes outside of the graph: the export says so."""
+
+
 def _samples(name: str) -> list[tuple[Any, Sample]]:
     """Modules in evaluation mode, each with a sample of its call."""
     if name in MORE:
         return [(make().eval(), Sample(inputs=inputs)) for make, inputs in MORE[name]]
     kind = getattr(nn, name)
-    return [(kind(*each.arguments, **each.options).eval(), each) for each in LAYERS[name]]
+    kept = [each for each in LAYERS[name] if not any(_refuses(name, each, word) for word in REFUSED)]
+    return [(kind(*each.arguments, **each.options).eval(), each) for each in kept]
+
+
+def _refuses(name: str, sample: Sample, word: str) -> bool:
+    return word in sample.options and name.startswith(REFUSED[word])
 
 
 def _spread(module: nn.Module) -> None:
@@ -103,6 +112,16 @@ NAMES = [*LAYERS, *MORE]
 
 def test_every_layer_is_here() -> None:
     assert missing(public_classes(nn.layers, nn.Module), NAMES, WITHOUT) == []
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_what_computes_outside_of_the_graph_is_refused(word: str) -> None:
+    for name in NAMES:
+        for sample in LAYERS.get(name, ()):
+            if _refuses(name, sample, word):
+                module = getattr(nn, name)(*sample.arguments, **sample.options).eval()
+                with pytest.raises(ExportError):
+                    capture(_together([(module, sample)]), _arrays([(module, sample)], "float32"))
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,7 @@ class TracedRun(Watcher):
         self.recorder = recorder
         self.records: list[Record] = []
         self._known: dict[int, tuple[Traced, int]] = {}  # by id of a tensor; with the version of its elements
+        self._places: dict[tuple[Any, ...], Traced] = {}
         self._alive: list[Any] = []
         self._items: tuple[Any, ...] = (None, (), [])
         self._marked = False
@@ -66,6 +67,7 @@ class TracedRun(Watcher):
     def introduce(self, tensor: Tensor, traced: Traced) -> None:
         """Let a traced array stand for a tensor."""
         self._known[id(tensor)] = traced, tensor.data.version
+        self._places[_place(tensor.data)] = traced
         self.recorder.arrays[id(tensor.data)] = traced
         self._alive += [tensor, tensor.data]
 
@@ -84,13 +86,13 @@ class TracedRun(Watcher):
             raise ExportError(
                 self.recorder.here(f"an operand of shape {tensor.shape} was written in place; make a new tensor instead")
             )
+        if found is None and tensor.size:
+            found = self._places.get(_place(tensor.data))
+            if found is not None:  # detached: the same array, without the gradient
+                self.introduce(tensor, found)
         if found is None:
             for reason, position, sources in tensor.breaks:
-                known = [each for each in (source() for source in sources) if each is not None and id(each) in self._known]
-                if len(known) == 1 and _same_elements(known[0].data, tensor.data):  # detached
-                    self.introduce(tensor, self.traced(known[0]))
-                    return self.traced(tensor)
-                if known:
+                if any(source() is not None and id(source()) in self._known for source in sources):
                     place = locate(position)
                     raise ExportError(self.recorder.here(f"an operand depends on an input, but {reason} ({place})"))
             found = self.recorder.constant(tensor.data, tensor.name or "")
@@ -181,11 +183,9 @@ class TracedRun(Watcher):
             found[id(operand)] = traced if before is None else before + traced
 
 
-def _same_elements(one: NDArray, other: NDArray) -> bool:
-    """Whether two arrays are the same view of one buffer."""
-    return (one.data_pointer, one.shape, one.strides, one.dtype) == (
-        other.data_pointer, other.shape, other.strides, other.dtype
-    )  # fmt: skip
+def _place(array: NDArray) -> tuple[Any, ...]:
+    """What arrays share that are the same elements of one buffer, as they are now."""
+    return array.data_pointer, array.shape, array.strides, array.dtype.name, array.version
 
 
 def trace(
