@@ -82,7 +82,7 @@ def _read(written: CSource, text: str, model: Path) -> Run:
             raise RuntimeError(f"the board said: {line[:200]}")
     sizes = section_sizes(model)
     code = sum(size for name, size in sizes.items() if name.startswith(".text"))
-    constants = sum(size for name, size in sizes.items() if name.startswith(".rodata"))
+    constants = sum(size for name, size in sizes.items() if name.startswith((".rodata", ".data")))
     memory = sum(size for name, size in sizes.items() if name.startswith((".data", ".bss")))
     return Run(outputs, states, ticks, code, constants, memory)
 

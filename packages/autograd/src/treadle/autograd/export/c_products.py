@@ -39,8 +39,12 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
     return finished(root, nest.writer, read, products=count)
 
 
-def _vector_axis(product: Product) -> int | None:
-    """The axis of the result along which sums run side by side; a constant operand is laid out anew for it."""
+def _vector_axis(product: Product, strided: bool) -> int | None:
+    """The axis of the result along which sums run side by side; a constant operand is laid out anew for it.
+
+    With ``strided`` the moving operand need not be dense: where there is no vector unit, what is gained is the other
+    operand's element and its position, which are shared by the sums.
+    """
     guarded = {guard.first for guard in product.guards}
     best: tuple[int, int, bool, int] | None = None
     for number, (one, other) in enumerate(((product.left, product.right), (product.right, product.left))):
@@ -50,14 +54,14 @@ def _vector_axis(product: Product) -> int | None:
             if axis in guarded or length < 4 or one.strides[axis] != 0 or other.strides[axis] == 0:
                 continue
             dense = other.strides[axis] == 1
-            if dense or other.value.role is Role.CONSTANT:
+            if dense or strided or other.value.role is Role.CONSTANT:
                 rank = (min(length, 16), int(dense), number == 0, axis)
                 best = max(best, rank) if best is not None else rank
     if best is None:
         return None
     chosen = best[3]
     moving = product.right if best[2] else product.left
-    if isinstance(moving, Access) and moving.strides[chosen] != 1:
+    if isinstance(moving, Access) and moving.strides[chosen] != 1 and moving.value.role is Role.CONSTANT:
         laid = _laid_out(moving, product, chosen)
         if best[2]:
             product.right = laid
@@ -95,7 +99,7 @@ class Nest:
         target: Target,
         kind: str,
     ) -> None:
-        axis = _vector_axis(product)
+        axis = _vector_axis(product, target.unrolled)
         self.product = product
         self.stored = stored
         self.written = written
