@@ -1,4 +1,4 @@
-"""Inference by the C that treadle writes, compiled for this machine, for one digit: against PyTorch and eager treadle."""
+"""One digit by the C that treadle writes, compiled for this machine: against PyTorch and eager treadle."""
 
 from benchmarks.case import Case, Goal, Statement, Work
 

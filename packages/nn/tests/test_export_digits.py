@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mcu import models
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
+from mcu import models
 from treadle import nn
 from treadle.autograd.export import capture
 from treadle.autograd.export.quantizing import quantized
@@ -40,7 +40,8 @@ def build() -> nn.Module:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_network.py").write_text(
-        "from treadle import nn\n\n\ndef build():\n    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))\n"
+        "from treadle import nn\n\n\n"
+        "def build():\n    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))\n"
     )
     monkeypatch.chdir(tmp_path)
     nn.save_file(build().state_dict(), "weights.safetensors")

@@ -103,7 +103,6 @@ class Library:
             found[value.symbol] = np.array(array)[: value.size].reshape(value.shape)
         return found
 
-
     def call_sanitized(self, inputs: Mapping[str, Sequence[np.ndarray]]) -> dict[str, list[bytes]]:
         """The outputs of programs, run once each in an executable with the address and undefined-behaviour sanitizers.
 

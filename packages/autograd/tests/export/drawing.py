@@ -121,7 +121,10 @@ def collect(sampler: Callable[[Draws], Case], count: int, *, constants: bool = T
     found: list[Case] = []
 
     @settings(
-        max_examples=count, phases=[Phase.generate], database=None, deadline=None,
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data())
@@ -138,7 +141,10 @@ def collect_values(count: int, length: int) -> list[list[int]]:
     found: list[list[int]] = []
 
     @settings(
-        max_examples=count, phases=[Phase.generate], database=None, deadline=None,
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.lists(st.integers(0, 1000), min_size=length, max_size=length))

@@ -165,6 +165,11 @@ def _flipped(draws: Draws, shape: Any) -> Any:
     return lambda x: ag.flip(x, axis=axes)
 
 
+def _turned(draws: Draws, shape: Any) -> Any:
+    k = draws.integer(-1, 4)
+    return lambda x: ag.rot90(x, k=k)
+
+
 def _triangle(function: Any) -> Any:
     def choose(draws: Draws, shape: Any) -> Any:
         k = draws.integer(-3, 3)
@@ -247,7 +252,7 @@ ARRAYS: dict[str, Callable[[Draws], Case]] = {
     "flip": moved(_flipped), "matrix_transpose": moved(lambda draws, shape: ag.matrix_transpose, low=2),
     "moveaxis": moved(lambda draws, shape: lambda x: ag.moveaxis(x, 0, -1), low=1),
     "swapaxes": moved(lambda draws, shape: lambda x: ag.swapaxes(x, 0, -1), low=1),
-    "rot90": moved(lambda draws, shape: lambda x, k=draws.integer(-1, 4): ag.rot90(x, k=k), low=2),
+    "rot90": moved(_turned, low=2),
     "to_device": moved(lambda draws, shape: lambda x: ag.to_device(x, "cpu")),
     "get_item": moved(_get_item, low=1), "set_item": _set_item, "take": _taken, "take_along_axis": _taken_along,
     "scatter_add": _scatter, "concat": _joined(ag.concat, True), "stack": _joined(ag.stack, False),

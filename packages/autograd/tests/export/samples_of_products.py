@@ -95,7 +95,12 @@ def _conv_input_gradient(draws: Draws) -> Case:
 
 
 def _conv_weight_gradient(draws: Draws) -> Case:
-    options = {"stride": draws.of(1, 2), "padding": draws.of(0, 1), "groups": draws.of(1, 2), "dilation": draws.of(1, 2)}
+    options = {
+        "stride": draws.of(1, 2),
+        "padding": draws.of(0, 1),
+        "groups": draws.of(1, 2),
+        "dilation": draws.of(1, 2),
+    }
     x, w = draws.floats((2, 2 * options["groups"], 7, 8)), ag.zeros((3 * options["groups"], 2, 3, 2))
     gradient = draws.floats(ag.conv(ag.Tensor(x), w, **options).shape)
     return Case(lambda g, x: ag.conv_weight_gradient(g, x, w.shape, **options), [gradient, x], linear=True)

@@ -70,7 +70,7 @@ def test_a_program_can_be_written_twice() -> None:
 # --- comments --------------------------------------------------------------------------------------------------------
 def test_no_line_of_the_user_ends_its_comment(tmp_path: Path) -> None:
     texts = [
-        'x = ag.exp(x)  # */ int broken; /* */ ??/ ??/ ' + "?" * 60 + " \\",
+        "x = ag.exp(x)  # */ int broken; /* */ ??/ ??/ " + "?" * 60 + " \\",
         'x = ag.cumsum(x, axis=0) + len("/*" "*/" "\\u202e \\u2066 \u202e \u00e9 \u65e5 // \\\\")',
         "x = ag.sin(x)  # " + "*/" * 80 + "\\",
     ]

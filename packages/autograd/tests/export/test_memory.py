@@ -15,23 +15,23 @@ from treadle.autograd.export.arena import Arena
 
 PROGRAMS = 25
 SHAPE = (4, 6)
-STEPS: list[Callable[..., Any]] = [
-    lambda a, b: a + b,
-    lambda a, b: ag.exp(-ag.square(a)),
-    lambda a, b: a * 0.5 - b,
-    lambda a, b: ag.matrix_transpose(ag.matrix_transpose(a)[::-1]),
-    lambda a, b: ag.reshape(ag.reshape(ag.matrix_transpose(a), (-1,)), SHAPE),
-    lambda a, b: ag.softmax(a, axis=0) + ag.sum(b, axis=1, keepdims=True),
-    lambda a, b: ag.concat([a[:, 3:], b[:, :3]], axis=1),
-    lambda a, b: (a @ ag.matrix_transpose(b)) @ ag.tanh(a) * 0.1,
-    lambda a, b: ag.cumsum(a, axis=1) * 0.2,
-    lambda a, b: ag.where(a > b, a, b[::-1]),
-    lambda a, b: ag.roll(a, 5, axis=1) - ag.mean(b),
-    lambda a, b: ag.set_item(a, (slice(1, 3),), b[2:]),
-    lambda a, b: ag.take(a, ag.astype(ag.argsort(b[:, 0]), "int64"), axis=0),
-    lambda a, b: ag.maximum(a, a[:1]),
-    lambda a, b: ag.flip(a, axis=(0, 1)),
-    lambda a, b: ag.sort(a, axis=1),
+STEPS: list[Callable[..., Any]] = [  # of two values, and of an input where they choose
+    lambda a, b, y: a + b,
+    lambda a, b, y: ag.exp(-ag.square(a)),
+    lambda a, b, y: a * 0.5 - b,
+    lambda a, b, y: ag.matrix_transpose(ag.matrix_transpose(a)[::-1]),
+    lambda a, b, y: ag.reshape(ag.reshape(ag.matrix_transpose(a), (-1,)), SHAPE),
+    lambda a, b, y: ag.softmax(a, axis=0) + ag.sum(b, axis=1, keepdims=True),
+    lambda a, b, y: ag.concat([a[:, 3:], b[:, :3]], axis=1),
+    lambda a, b, y: (a @ ag.matrix_transpose(b)) @ ag.tanh(a) * 0.1,
+    lambda a, b, y: ag.cumsum(a, axis=1) * 0.2,
+    lambda a, b, y: ag.where(y > 0, a, b[::-1]),
+    lambda a, b, y: ag.roll(a, 5, axis=1) - ag.mean(b),
+    lambda a, b, y: ag.set_item(a, (slice(1, 3),), b[2:]),
+    lambda a, b, y: ag.take(a, ag.astype(ag.argsort(y[:, 0]), "int64"), axis=0),
+    lambda a, b, y: ag.maximum(a, a[:1]),
+    lambda a, b, y: ag.flip(a, axis=(0, 1)),
+    lambda a, b, y: ag.sort(a, axis=1),
 ]
 
 
@@ -41,7 +41,7 @@ def _program(choices: list[tuple[int, int, int]], results: list[int]) -> Callabl
     def function(x: ag.Tensor, y: ag.Tensor) -> Any:
         made = [x, y]
         for step, one, other in choices:
-            made.append(STEPS[step % len(STEPS)](made[one % len(made)], made[other % len(made)]))
+            made.append(STEPS[step % len(STEPS)](made[one % len(made)], made[other % len(made)], y))
         return tuple(made[each % len(made)] for each in results)
 
     return function
@@ -93,7 +93,7 @@ def assert_apart(written: CSource) -> None:
     """No two values that live at the same time overlap, and each lies within the arena."""
     lives = written.arena.lives
     for at, one in enumerate(lives):
-        assert 0 <= one.offset and one.offset + one.size <= written.arena_bytes and one.offset % arena.ALIGNMENT == 0
+        assert one.offset >= 0 and one.offset + one.size <= written.arena_bytes and one.offset % arena.ALIGNMENT == 0
         assert one.size >= one.value.nbytes
         for other in lives[at + 1 :]:
             together = one.first <= other.last and other.first <= one.last

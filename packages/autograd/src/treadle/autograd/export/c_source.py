@@ -28,8 +28,8 @@ _REDUCTIONS = {name for name, row in OPS.items() if row.family in (Family.REDUCE
 class CSource:
     """The text of the file and of its header, and what they cost.
 
-    ``constant_bytes``, with the first values of states, go to flash, ``arena_bytes`` and ``state_bytes`` to RAM; ``products`` are the
-    multiply-accumulates of a run.
+    ``constant_bytes``, with the first values of states, go to flash, ``arena_bytes`` and ``state_bytes`` to RAM;
+    ``products`` are the multiply-accumulates of a run.
     """
 
     name: str
@@ -98,7 +98,7 @@ def _direct(value: Value, program: Program) -> bool:
 
 
 def _separate(program: Program) -> None:
-    """Let no state's new value lie in another state, which may be written first; and drop updates by the state itself."""
+    """Let no state's new value lie in another state, which may be written first; drop updates by the state itself."""
     updates = []
     for state, new in program.updates:
         if new is state:
@@ -256,6 +256,7 @@ class _File:
         used = "\n".join(line for kernel in self.kernels for line in kernel.lines)
         for each in self.program.inputs:
             lines += [f"    (void){each.symbol};"] if f"{each.symbol}[" not in used else []
+        lines += [f"    (void)output{at};" for at, value in enumerate(self.program.outputs) if not value.size]
         for at, kernel in enumerate(self.kernels):
             pointers = [self._pointer(each) for each in (*self._parameters(kernel), *kernel.writes)]
             lines.append(f"    {self._step(at, kernel)}({', '.join(pointers)});")

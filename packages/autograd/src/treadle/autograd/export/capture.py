@@ -127,9 +127,7 @@ def _several(found: Any) -> list[Any]:
     return list(found) if isinstance(found, tuple | list) else [found]
 
 
-def _compare_updates(
-    loss: Tensor, program: Program, got: Replay, train: Update, parameters: Sequence[Tensor]
-) -> None:
+def _compare_updates(loss: Tensor, program: Program, got: Replay, train: Update, parameters: Sequence[Tensor]) -> None:
     """Compare what a step makes of every parameter with the engine's gradient."""
     gradients = grad(loss, list(parameters), allow_unused=True)
     updates = iter(program.updates)

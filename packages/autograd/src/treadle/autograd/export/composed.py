@@ -284,7 +284,8 @@ DEFINITIONS: dict[str, Any] = {
     "linalg.matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
     "einsum": einsum, "get_item": get_item, "set_item": set_item,
     "dot": lambda xp, x, y: xp.matmul(x, y) if x.ndim and y.ndim else x * y,
-    "full_like": full_like, "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
+    "full_like": full_like, "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk,
+    "diff": diff, "conv": conv,
     "max_pool_gradient": max_pool_gradient, "avg_pool": avg_pool, "avg_pool_gradient": avg_pool_gradient,
     "real": lambda xp, x: x, "conj": lambda xp, x: x,  # C99 has no complex arrays here, so these are real
     "vecdot": lambda xp, x, y, axis=-1: xp.sum(x * y, axis=axis),

@@ -209,7 +209,11 @@ class _Build:
     # --- calls ----------------------------------------------------------------------------------------------------
     def _convert(self, call: Call) -> None:
         quantizable = all(each.dtype.name != "float64" for each in (*call.results, *call.operands))
-        if self._moved(call) or self._joined(call) or (quantizable and (self._product(call) or self._function(call) or self._pair(call))):
+        if (
+            self._moved(call)
+            or self._joined(call)
+            or (quantizable and (self._product(call) or self._function(call) or self._pair(call)))
+        ):
             return
         arguments = self._in_float(call.arguments)
         options = {name: self._in_float(each) for name, each in call.options.items()}

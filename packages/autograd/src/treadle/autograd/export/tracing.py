@@ -84,7 +84,9 @@ class TracedRun(Watcher):
         found, version = self._known.get(id(tensor), (None, 0))
         if found is not None and version != tensor.data.version:
             raise ExportError(
-                self.recorder.here(f"an operand of shape {tensor.shape} was written in place; make a new tensor instead")
+                self.recorder.here(
+                    f"an operand of shape {tensor.shape} was written in place; make a new tensor instead"
+                )
             )
         if found is None and tensor.size:
             found = self._places.get(_place(tensor.data))

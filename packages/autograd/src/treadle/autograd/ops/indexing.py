@@ -166,7 +166,9 @@ def _winners(xp: Any, shape: Shape, index: Index, device: Any) -> Any:
     chosen = places[index].shape
     numbers = nd.arange(1, math.prod(chosen) + 1, device=device).reshape(chosen)
     places = _written(xp, places, index, numbers)
-    return xp.equal(xp.get_item(places, index), numbers) if not isinstance(places, NDArray) else places[index] == numbers
+    return (
+        xp.equal(xp.get_item(places, index), numbers) if not isinstance(places, NDArray) else places[index] == numbers
+    )
 
 
 class Take(Op):
