@@ -1,5 +1,7 @@
 """One digit by the C that treadle writes, compiled for this machine: against PyTorch and eager treadle."""
 
+from typing import Any
+
 from benchmarks.case import Case, Goal, Statement, Work
 
 __all__ = ["CASES"]
@@ -16,7 +18,7 @@ def _eager() -> Work:
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, HIDDEN), nn.ReLU(), nn.Dropout(0.2), nn.Linear(HIDDEN, 10)).eval()
     x = Tensor(nd.random.uniform(0.0, 1.0, (1, 8, 8)))
 
-    def run() -> Tensor:
+    def run() -> Any:
         with no_grad():
             return model(x)
 
@@ -39,7 +41,7 @@ def _torch() -> Work:
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, HIDDEN), nn.ReLU(), nn.Dropout(0.2), nn.Linear(HIDDEN, 10)).eval()
     x = torch.rand(1, 8, 8)
 
-    def run() -> torch.Tensor:
+    def run() -> Any:
         with torch.inference_mode():
             return model(x)
 

@@ -156,7 +156,7 @@ def get_item(xp: Any, x: Any, index: Any, /) -> Any:
 def set_item(xp: Any, x: Any, index: Any, values: Any, /) -> Any:
     index = _places_of_masks(xp, index)
     mask = index[0] if len(index) == 1 and getattr(index[0], "dtype", None) == nd.bool else None
-    if mask is None or getattr(values, "ndim", 0):
+    if mask is None or (hasattr(values, "shape") and values.shape):
         return xp.record("set_item", (x, index, values), {})
     mask = xp.reshape(xp.known(mask), (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
     return xp.where(mask, xp.full_like(x, values), x)
