@@ -166,7 +166,8 @@ def test_gradients(suite: Suite, name: str) -> None:
     got = iter(suite.library.states(f"g_{name}").values())
     for case in cases:
         for own, better in zip(_gradients(case, case.operands), _gradients(case, _wide(case.operands)), strict=True):
-            assert_as_good(next(got), own, better, None, False)
+            sizes = np.maximum(np.abs(better), 0.25)  # where it nearly vanishes, it is a difference of larger numbers
+            assert_as_good(next(got), own, better, sizes, False)
 
 
 def test_nothing_undefined_happens(suite: Suite) -> None:

@@ -89,9 +89,9 @@ _INTEGER_HELPERS = {
     "        if (n & 1) power = (U)((W)power * (W)base);\n        base = (U)((W)base * (W)base);\n    }\n"
     "    return (T)power;",
     "floor_divide": "if (y == 0) return 0;\n    if (y == (T)-1) return (T)((U)0 - (U)x);\n"
-    "    const T q = (T)(x / y), r = (T)(x % y);\n    return r != 0 && (r < 0) != (y < 0) ? (T)(q - 1) : q;",
+    "    const T q = (T)(x / y), r = (T)(x % y);\n    return (T)(r != 0 && (r < 0) != (y < 0) ? q - 1 : q);",
     "remainder": "if (y == 0 || y == (T)-1) return 0;\n    const T r = (T)(x % y);\n"
-    "    return r != 0 && (r < 0) != (y < 0) ? (T)(r + y) : r;",
+    "    return (T)(r != 0 && (r < 0) != (y < 0) ? r + y : r);",
     "bitwise_left_shift": "return (T)(y < 0 || y >= (T)(8 * sizeof x) ? 0 : (U)x << y);",
     "bitwise_right_shift": "return (T)(y < 0 || y >= (T)(8 * sizeof x) ? (x < 0 ? -1 : 0) : x >> y);",
 }  # fmt: skip
@@ -99,8 +99,8 @@ _UNSIGNED_HELPERS = {
     "pow": "T base = x, power = 1;\n    for (T n = y; n > 0; n = (T)(n >> 1)) {\n"
     "        if (n & 1) power = (T)((W)power * (W)base);\n        base = (T)((W)base * (W)base);\n    }\n"
     "    return power;",
-    "floor_divide": "return y == 0 ? (T)0 : (T)(x / y);",
-    "remainder": "return y == 0 ? (T)0 : (T)(x % y);",
+    "floor_divide": "return (T)(y == 0 ? 0 : x / y);",
+    "remainder": "return (T)(y == 0 ? 0 : x % y);",
     "bitwise_left_shift": "return (T)(y >= (T)(8 * sizeof x) ? 0 : (W)x << y);",
     "bitwise_right_shift": "return (T)(y >= (T)(8 * sizeof x) ? 0 : x >> y);",
 }  # fmt: skip

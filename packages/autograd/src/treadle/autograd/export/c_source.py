@@ -101,7 +101,7 @@ def _separate(program: Program) -> None:
     """Let no state's new value lie in another state, which may be written first; drop updates by the state itself."""
     updates = []
     for state, new in program.updates:
-        if new is state:
+        if new is state or not state.size:
             continue
         if new.base.role is Role.STATE:
             fresh = Value(0, Role.COMPUTED, new.example.copy())
@@ -148,7 +148,7 @@ class _File:
         lines = "\n".join(line for kernel in self.kernels for line in kernel.lines)
         constants = {name: each for name, each in constants.items() if f"{name}[" in lines}
         for each in (*self.program.outputs, *(new for _, new in self.program.updates)):
-            if each.base.role is Role.CONSTANT:
+            if each.base.role is Role.CONSTANT and each.size:
                 constants[name_of(each)] = each.base
         helpers: dict[str, str] = {}
         for kernel in self.kernels:
