@@ -43,16 +43,16 @@ def outputs_of(function: Callable[..., Any], operands: Sequence[np.ndarray]) -> 
     return [each.numpy() for each in several]
 
 
-def assert_like(got: np.ndarray, expected: np.ndarray) -> None:
+def assert_like(got: np.ndarray, expected: np.ndarray, name: str = "") -> None:
     """The same bits, but that every NaN is one."""
     assert got.shape == expected.shape and got.dtype == expected.dtype
     if got.dtype.kind != "f":
-        np.testing.assert_array_equal(got, expected)
+        np.testing.assert_array_equal(got, expected, err_msg=name)
         return
     nan = np.isnan(expected)
-    np.testing.assert_array_equal(np.isnan(got), nan)
-    np.testing.assert_array_equal(got[~nan], expected[~nan])
-    np.testing.assert_array_equal(np.signbit(got[~nan]), np.signbit(expected[~nan]))
+    np.testing.assert_array_equal(np.isnan(got), nan, err_msg=name)
+    np.testing.assert_array_equal(got[~nan], expected[~nan], err_msg=name)
+    np.testing.assert_array_equal(np.signbit(got[~nan]), np.signbit(expected[~nan]), err_msg=name)
 
 
 def assert_as_good(

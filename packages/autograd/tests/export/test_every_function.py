@@ -182,7 +182,7 @@ def test_nothing_undefined_happens(suite: Suite) -> None:
     }  # fmt: skip
     for name, found in suite.library.call_sanitized(inputs).items():
         for one, other in zip(found, suite.library.call(name, inputs[name]), strict=True):
-            assert_like(np.frombuffer(one, other.dtype).reshape(other.shape), other)
+            assert_like(np.frombuffer(one, other.dtype).reshape(other.shape), other, name)
 
 
 def _gradients(case: Case, operands: list[np.ndarray]) -> list[np.ndarray]:
