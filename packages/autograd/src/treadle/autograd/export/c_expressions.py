@@ -66,7 +66,7 @@ _TRUTH_OF_INTEGER = {"isnan": "(uint8_t)0", "isinf": "(uint8_t)0", "isfinite": "
 
 _HELPERS = {
     "sign": "return x > 0 ? (T)1 : x < 0 ? (T)-1 : x == 0 ? (T)0 : x;",
-    "relu": "return x < 0 ? (T)0 : x;",
+    "relu": "return x > 0 || x != x ? x : (T)0;",
     "sigmoid": "const T e = expS(-fabsS(x)); return (x < 0 ? e : (T)1) / ((T)1 + e);",
     "softplus": "return (x > 0 ? x : x < 0 ? (T)0 : x + x) + log1pS(expS(-fabsS(x)));",
     "gelu": "if (isinf(x)) return x > 0 ? x : (T)0;\n"  # in double: the tails would multiply a rounding of the argument
