@@ -2,7 +2,7 @@
 
 The images are moved and turned a little each time they are seen, and the average of the weights over the last steps is
 what counts. It prints the accuracy on the held-out fifth and leaves in the output folder the weights, the curves of the
-run, a picture of the computational graph, and the history as CSV.
+run, a picture of the computational graph, the history as CSV, and the trained network as C for a microcontroller.
 
     python examples/train_digits.py --backend cpu --epochs 80
 """
@@ -10,10 +10,12 @@ run, a picture of the computational graph, and the history as CSV.
 from collections.abc import Sequence
 from pathlib import Path
 
+import treadle.ndarray as nd
 from common import parse, run, tell
 from digits import Run, train
 from treadle import nn
-from treadle.autograd import Graph
+from treadle.autograd import Graph, Tensor
+from treadle.autograd.export import ExportReport, to_c
 
 
 def build_model() -> nn.Sequential:
@@ -44,6 +46,16 @@ def save(trained: Run, folder: Path) -> list[Path]:
     return [weights, curves, graph, history]
 
 
+def export(trained: Run, folder: Path) -> ExportReport:
+    """Write the trained network as ``model.c`` and ``model.h``; returns what it costs."""
+    images, _ = next(iter(trained.held_out))
+    one = Tensor(nd.asarray(images.data[:1], device="cpu"))
+    with nd.use_device("cpu"):
+        model = build_model().eval()
+        model.load_state_dict(trained.model.state_dict())
+        return to_c(model, one, folder / "model.c")
+
+
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Train, save, and say what was reached; returns the loss and the accuracy on the held-out images."""
     options = parse(argv, str(__doc__), name="digits", unit="epochs", length=80, fast=4, batch_size=64)
@@ -53,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
         )
     print(trained.model.summary(next(iter(trained.held_out))[0]))
     tell(f"held-out accuracy {trained.share()}, {options.length} epochs", clock, save(trained, options.out))
+    print(f"  {export(trained, options.out)}")
     return trained.result
 
 

@@ -17,7 +17,8 @@ HEAD = """# Exported models on a Cortex-M7
 
 Printed by `python -m mcu` in the session `mcu`: arm-none-eabi-gcc -O2, run by QEMU on the board mps2-an500.
 Instructions are counted by SysTick under `-icount shift=0`, in steps of 40, for one call: they repeat exactly, and are
-neither cycles nor milliseconds. Constants and code go to flash, memory (arena, and what is learned) to RAM; bytes.
+neither cycles nor milliseconds. Constants, with the first values of what is learned,
+and code go to flash, memory (arena, and what is learned) to RAM; bytes.
 
 | model | arithmetic | correct | multiply-accumulates | instructions | constants | code | memory |
 |---|---|---|---|---|---|---|---|

@@ -67,7 +67,7 @@ def _read(written: CSource, text: str, model: Path) -> Run:
     states: dict[str, np.ndarray] = {}
     ticks: list[int] = []
     wanted = {f"output{at}": each for at, each in enumerate(written.program.outputs)}
-    kept = {each.name: each for each in written.program.states}
+    kept = {each.symbol: each for each in written.program.states}
     for line in text.splitlines():
         name, _, digits = line.partition(" ")
         data = bytes.fromhex(digits) if name != "fault" else b""
@@ -82,7 +82,7 @@ def _read(written: CSource, text: str, model: Path) -> Run:
             raise RuntimeError(f"the board said: {line[:200]}")
     sizes = section_sizes(model)
     code = sum(size for name, size in sizes.items() if name.startswith(".text"))
-    constants = sum(size for name, size in sizes.items() if name.startswith(".rodata"))
+    constants = sum(size for name, size in sizes.items() if name.startswith((".rodata", ".data")))
     memory = sum(size for name, size in sizes.items() if name.startswith((".data", ".bss")))
     return Run(outputs, states, ticks, code, constants, memory)
 
@@ -115,7 +115,7 @@ def main_source(written: CSource, calls: Sequence[tuple[np.ndarray, ...]], state
             *(f'    print_words("output{at}", y{at}, sizeof y{at});' for at in range(len(program.outputs))),
         ]
     if states:
-        lines += [f'    print_words("{each.name}", {each.name}, {each.nbytes});' for each in program.states]
+        lines += [f'    print_words("{each.symbol}", {each.symbol}, {each.nbytes});' for each in program.states]
     return "\n".join([*lines, "    return 0;", "}", ""])
 
 

@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(report.quantization)
     if given.ram is None and given.flash is None:
         return 0
-    ram, flash = (int((each if each is not None else 2**30) * 1024) for each in (given.ram, given.flash))
+    ram, flash = (None if each is None else int(each * 1024) for each in (given.ram, given.flash))
     print(report.verdict(ram, flash))
     return 0 if report.fits(ram, flash) else 1
 

@@ -13,7 +13,7 @@ import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.ndarray import DType
 
-__all__ = ["C_TYPES", "cast", "elementwise", "helper_source", "literal"]
+__all__ = ["C_TYPES", "cast", "elementwise", "helper_source", "literal", "repeats"]
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t",
@@ -66,12 +66,13 @@ _TRUTH_OF_INTEGER = {"isnan": "(uint8_t)0", "isinf": "(uint8_t)0", "isfinite": "
 
 _HELPERS = {
     "sign": "return x > 0 ? (T)1 : x < 0 ? (T)-1 : x == 0 ? (T)0 : x;",
-    "relu": "return x < 0 ? (T)0 : x;",
+    "relu": "return x > 0 || x != x ? x : (T)0;",
     "sigmoid": "const T e = expS(-fabsS(x)); return (x < 0 ? e : (T)1) / ((T)1 + e);",
     "softplus": "return (x > 0 ? x : x < 0 ? (T)0 : x + x) + log1pS(expS(-fabsS(x)));",
-    "gelu": "return isinf(x) ? (x > 0 ? x : (T)0) : (T)0.5 * x * erfcS(x * (T)-0.70710678118654752440);",
-    "gelu_tanh": "if (isinf(x)) return x > 0 ? x : (T)0;\n"
-    "    return x / ((T)1 + expS((T)-1.5957691216057308 * (x + (T)0.044715 * x * x * x)));",
+    "gelu": "if (isinf(x)) return x > 0 ? x : (T)0;\n"  # in double: the tails would multiply a rounding of the argument
+    "    return (T)(0.5 * (double)x * erfc((double)x * -0.70710678118654752440));",
+    "gelu_tanh": "if (isinf(x)) return x > 0 ? x : (T)0;\n    const double y = x;\n"
+    "    return (T)(y / (1.0 + exp(-1.5957691216057308 * (y + 0.044715 * y * y * y))));",
     "maximum": "return x > y || x != x ? x : y == y ? (x == y && !signbit(x) ? x : y) : y;",
     "minimum": "return x < y || x != x ? x : y == y ? (x == y && signbit(x) ? x : y) : y;",
     "logaddexp": "if (x == y) return x + (T)0.69314718055994530942;\n"
@@ -88,20 +89,20 @@ _INTEGER_HELPERS = {
     "        if (n & 1) power = (U)((W)power * (W)base);\n        base = (U)((W)base * (W)base);\n    }\n"
     "    return (T)power;",
     "floor_divide": "if (y == 0) return 0;\n    if (y == (T)-1) return (T)((U)0 - (U)x);\n"
-    "    const T q = (T)(x / y), r = (T)(x % y);\n    return r != 0 && (r < 0) != (y < 0) ? (T)(q - 1) : q;",
+    "    const T q = (T)(x / y), r = (T)(x % y);\n    return (T)(r != 0 && (r < 0) != (y < 0) ? q - 1 : q);",
     "remainder": "if (y == 0 || y == (T)-1) return 0;\n    const T r = (T)(x % y);\n"
-    "    return r != 0 && (r < 0) != (y < 0) ? (T)(r + y) : r;",
-    "bitwise_left_shift": "return y < 0 || y >= (T)(8 * sizeof x) ? (T)0 : (T)((U)x << y);",
-    "bitwise_right_shift": "return y < 0 || y >= (T)(8 * sizeof x) ? (T)(x < 0 ? -1 : 0) : (T)(x >> y);",
+    "    return (T)(r != 0 && (r < 0) != (y < 0) ? r + y : r);",
+    "bitwise_left_shift": "return (T)(y < 0 || y >= (T)(8 * sizeof x) ? 0 : (U)x << y);",
+    "bitwise_right_shift": "return (T)(y < 0 || y >= (T)(8 * sizeof x) ? (x < 0 ? -1 : 0) : x >> y);",
 }  # fmt: skip
 _UNSIGNED_HELPERS = {
     "pow": "T base = x, power = 1;\n    for (T n = y; n > 0; n = (T)(n >> 1)) {\n"
     "        if (n & 1) power = (T)((W)power * (W)base);\n        base = (T)((W)base * (W)base);\n    }\n"
     "    return power;",
-    "floor_divide": "return y == 0 ? (T)0 : (T)(x / y);",
-    "remainder": "return y == 0 ? (T)0 : (T)(x % y);",
-    "bitwise_left_shift": "return y >= (T)(8 * sizeof x) ? (T)0 : (T)((W)x << y);",
-    "bitwise_right_shift": "return y >= (T)(8 * sizeof x) ? (T)0 : (T)(x >> y);",
+    "floor_divide": "return (T)(y == 0 ? 0 : x / y);",
+    "remainder": "return (T)(y == 0 ? 0 : x % y);",
+    "bitwise_left_shift": "return (T)(y >= (T)(8 * sizeof x) ? 0 : (W)x << y);",
+    "bitwise_right_shift": "return (T)(y >= (T)(8 * sizeof x) ? 0 : x >> y);",
 }  # fmt: skip
 _BINARY_HELPERS = frozenset([
     "maximum", "minimum", "logaddexp", "remainder", "floor_divide", "pow", "bitwise_left_shift", "bitwise_right_shift",
@@ -142,6 +143,11 @@ def elementwise(name: str, dtype: DType, operands: list[str], helpers: dict[str,
     return f"{called}({', '.join(operands)})"
 
 
+def repeats(name: str, dtype: DType, at: int) -> bool:
+    """Whether the expression of a function names operand ``at`` more than once."""
+    return _table(dtype).get(name, "").count(f"{{{at}}}") > 1
+
+
 def helper_source(name: str, dtype: DType) -> str | None:
     """The C source of a helper; None if there is none."""
     if dtype.kind == "f":
@@ -153,7 +159,7 @@ def helper_source(name: str, dtype: DType) -> str | None:
     if body is None:
         return None
     names = _names(dtype)
-    for function in ("exp", "fabs", "log1p", "erfc", "fmod", "copysign", "rint"):
+    for function in ("exp", "fabs", "log1p", "fmod", "copysign", "rint"):
         body = body.replace(f"{function}S(", f"{function}{names['s']}(")
     parameters = "T x, T y" if name in _BINARY_HELPERS else "T x"
     text = f"static inline T {name}_{dtype.name}({parameters})\n{{\n    {body}\n}}\n"
@@ -191,7 +197,8 @@ def _saturating(called: str, source: DType, target: DType) -> str:
     below = f"x < -{top}" if target.kind == "i" else "x < 0"
     return (
         f"static inline {goal} {called}({kind} x)\n{{\n"
-        f"    return x != x ? 0 : {below} ? {least} : x >= {top} ? {most} : ({goal})x;\n}}\n"
+        f"    if (x != x) return 0;\n    if ({below}) return {least};\n"
+        f"    if (x >= {top}) return {most};\n    return ({goal})x;\n}}\n"
     )
 
 

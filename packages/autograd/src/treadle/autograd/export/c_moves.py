@@ -5,6 +5,7 @@ from typing import Any
 
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export import c_integers, c_orders, c_selections
+from treadle.autograd.export.c_expressions import cast
 from treadle.autograd.export.c_kernels import Kernel, Target, finished, mapped_kernel
 from treadle.autograd.export.c_text import Writer, element, merge, reads
 from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, access, accesses
@@ -45,7 +46,7 @@ def _store(writer: Writer, target: Access, source: Expression, shape: tuple[int,
     lengths, _ = merge(shape, [target, *accesses(source)])
     names = [f"{prefix}{at}" for at in range(len(lengths))]
     with writer.loops(names, lengths):
-        text = writer.text(source, names)
+        text = cast(writer.text(source, names), source.dtype, target.dtype, writer.helpers)
         writer.line(f"{element(target, names)} = {text};")
 
 

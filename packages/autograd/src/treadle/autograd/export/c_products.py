@@ -6,6 +6,7 @@ into vector instructions without being allowed to reorder a sum. A constant oper
 Long sums are cut into blocks that are summed on their own, which keeps the rounding error of float32 small.
 """
 
+import hashlib
 import math
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -38,8 +39,12 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
     return finished(root, nest.writer, read, products=count)
 
 
-def _vector_axis(product: Product) -> int | None:
-    """The axis of the result along which sums run side by side; a constant operand is laid out anew for it."""
+def _vector_axis(product: Product, strided: bool) -> int | None:
+    """The axis of the result along which sums run side by side; a constant operand is laid out anew for it.
+
+    With ``strided`` the moving operand need not be dense: where there is no vector unit, what is gained is the other
+    operand's element and its position, which are shared by the sums.
+    """
     guarded = {guard.first for guard in product.guards}
     best: tuple[int, int, bool, int] | None = None
     for number, (one, other) in enumerate(((product.left, product.right), (product.right, product.left))):
@@ -49,14 +54,14 @@ def _vector_axis(product: Product) -> int | None:
             if axis in guarded or length < 4 or one.strides[axis] != 0 or other.strides[axis] == 0:
                 continue
             dense = other.strides[axis] == 1
-            if dense or other.value.role is Role.CONSTANT:
+            if dense or strided or other.value.role is Role.CONSTANT:
                 rank = (min(length, 16), int(dense), number == 0, axis)
                 best = max(best, rank) if best is not None else rank
     if best is None:
         return None
     chosen = best[3]
     moving = product.right if best[2] else product.left
-    if isinstance(moving, Access) and moving.strides[chosen] != 1:
+    if isinstance(moving, Access) and moving.strides[chosen] != 1 and moving.value.role is Role.CONSTANT:
         laid = _laid_out(moving, product, chosen)
         if best[2]:
             product.right = laid
@@ -74,7 +79,8 @@ def _laid_out(found: Access, product: Product, last: int) -> Access:
     size = found.dtype.itemsize
     strides = tuple(found.strides[axis] * size for axis in order)
     array = nd.as_strided(found.value.example, lengths, strides, offset=found.offset * size).copy()
-    name = f"{found.value.name}_laid_{'_'.join(str(axis) for axis in order)}"
+    digest = hashlib.sha256(array.numpy().tobytes()).hexdigest()[:8]  # one constant may be laid out in several ways
+    name = f"{found.value.name}_laid_{digest}"
     value = Value(found.value.number, Role.CONSTANT, array, name)
     fresh = dict(zip(order, dense_strides(lengths), strict=True))
     rest = (0,) * len(product.guards)
@@ -93,7 +99,7 @@ class Nest:
         target: Target,
         kind: str,
     ) -> None:
-        axis = _vector_axis(product)
+        axis = _vector_axis(product, target.unrolled)
         self.product = product
         self.stored = stored
         self.written = written
@@ -264,7 +270,10 @@ class Nest:
         return f"{target} += {left} * {right};"
 
     def factor(self, factor: Access | Literal, names: list[str]) -> str:
-        return element(factor, names) if isinstance(factor, Access) else self.writer.text(factor, names)
+        """The text of a factor, of the sum's type where C would not convert it without a warning."""
+        text = element(factor, names) if isinstance(factor, Access) else self.writer.text(factor, names)
+        same = self.integer or C_TYPES[factor.dtype.name] == self.kind
+        return text if same else f"({self.kind}){text}"
 
     def stored_text(self, names: list[str], total: str) -> str:
         """What is stored where a sum is complete."""

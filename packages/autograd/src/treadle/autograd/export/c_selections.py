@@ -179,7 +179,8 @@ def _written(call: Call, value: Value, index: Any, values: Any, sign: str) -> Ke
         text = writer.text(given, names)
         if sign and result.dtype.kind != "f":
             kind = C_TYPES[result.dtype.name]
-            writer.line(f"{name_of(plain)}[{place}] = ({kind})({name_of(plain)}[{place}] + {text});")
+            wide = "uint64_t" if result.dtype.itemsize == 8 else "uint32_t"  # where a sum wraps around
+            writer.line(f"{name_of(plain)}[{place}] = ({kind})(({wide}){name_of(plain)}[{place}] + ({wide}){text});")
         else:
             writer.line(f"{name_of(plain)}[{place}] {sign}= {text};")
     return finished(call, writer, [*reads(source), *reads(given), *_arrays(chosen)])

@@ -4,17 +4,19 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export import c_moves
 from treadle.autograd.export.arena import Arena, lay_out
 from treadle.autograd.export.c_expressions import C_TYPES, literal
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
+from treadle.autograd.export.c_names import check_name, check_unused, name_states
 from treadle.autograd.export.c_products import product_kernel
 from treadle.autograd.export.c_selections import FAULT
 from treadle.autograd.export.c_text import Writer, index_text, merge, name_of
 from treadle.autograd.export.expressions import Access, Plan, is_elementwise, plan
 from treadle.autograd.export.products import PRODUCTS
-from treadle.autograd.export.program import Call, Program, Role, Value, dense_strides
+from treadle.autograd.export.program import Call, Origin, Program, Role, Value, dense_strides
 from treadle.ndarray.opset import OPS, Family
 
 __all__ = ["CSource", "write_c"]
@@ -26,8 +28,8 @@ _REDUCTIONS = {name for name, row in OPS.items() if row.family in (Family.REDUCE
 class CSource:
     """The text of the file and of its header, and what they cost.
 
-    ``constant_bytes`` go to flash, ``arena_bytes`` and ``state_bytes`` to RAM; ``products`` are the
-    multiply-accumulates of a run.
+    ``constant_bytes``, with the first values of states, go to flash, ``arena_bytes`` and ``state_bytes`` to RAM;
+    ``products`` are the multiply-accumulates of a run.
     """
 
     name: str
@@ -54,19 +56,22 @@ def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
     return c_moves.kernel(root, planned, target)
 
 
-def write_c(program: Program, name: str = "model", target: Target | None = None, readme: str = "") -> CSource:
-    """The C of a program. ``name`` is that of the function; ``readme`` a comment at the head of the file."""
+def write_c(program: Program, name: str = "model", target: Target | None = None) -> CSource:
+    """The C of a program. ``name`` is that of the function."""
     target = target or Target()
-    _check(program, name)
-    for at, state in enumerate(program.states):  # seen by the caller, who reads and stores what was learned
-        cleaned = "".join(each if each.isalnum() else "_" for each in state.name) or str(at)
-        state.name = f"{name}_{cleaned}"
+    check_name(name)
+    _check(program)
+    name_states(program, name)
+    _separate(program)
     program.share_constants()
     _number(program)
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]
-    finals = _copies(program, len(kernels))
-    outside = {id(value) for value, _ in finals if value.role is Role.COMPUTED and _direct(value, program)}
+    for kernel in kernels:
+        if not any(each.size for each in kernel.writes):
+            kernel.lines = []
+    check_unused(name, {helper for each in kernels for helper in each.helpers})
+    outside = {id(each) for each in program.outputs if each.role is Role.COMPUTED and _direct(each, program)}
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
     arena = lay_out(kernels, outside, kept)
     writer = _File(program, name, kernels, arena, outside)
@@ -92,13 +97,22 @@ def _direct(value: Value, program: Program) -> bool:
     return not value.is_view and sum(each is value for each in program.outputs) == 1
 
 
-def _copies(program: Program, count: int) -> list[tuple[Value, str]]:
-    return [(value, f"output{at}") for at, value in enumerate(program.outputs)]
+def _separate(program: Program) -> None:
+    """Let no state's new value lie in another state, which may be written first; drop updates by the state itself."""
+    updates = []
+    for state, new in program.updates:
+        if new is state or not state.size:
+            continue
+        if new.base.role is Role.STATE:
+            fresh = Value(0, Role.COMPUTED, new.example.copy())
+            fresh.call = Call("copy", (new,), {}, [fresh], Origin("the new value of a parameter"))
+            program.calls.append(fresh.call)
+            new = fresh
+        updates.append((state, new))
+    program.updates = updates
 
 
-def _check(program: Program, name: str) -> None:
-    if not name.isidentifier() or not name.isascii():
-        raise ExportError(f"export to C: {name!r} is not a name of C")
+def _check(program: Program) -> None:
     values = [
         *program.inputs,
         *program.outputs,
@@ -134,7 +148,7 @@ class _File:
         lines = "\n".join(line for kernel in self.kernels for line in kernel.lines)
         constants = {name: each for name, each in constants.items() if f"{name}[" in lines}
         for each in (*self.program.outputs, *(new for _, new in self.program.updates)):
-            if each.base.role is Role.CONSTANT:
+            if each.base.role is Role.CONSTANT and each.size:
                 constants[name_of(each)] = each.base
         helpers: dict[str, str] = {}
         for kernel in self.kernels:
@@ -143,15 +157,16 @@ class _File:
         parts += [self._function(at, kernel) for at, kernel in enumerate(self.kernels)]
         parts.append(self._main())
         states = sum(each.nbytes for each in self.program.states)
+        first = sum(each.nbytes for each in self.program.states if bool(nd.any(each.example != 0)))
         return CSource(
-            self.name, "\n".join(parts), self._header(), sum(each.nbytes for each in constants.values()),
+            self.name, "\n".join(parts), self._header(), sum(each.nbytes for each in constants.values()) + first,
             self.arena.size, states, sum(each.products for each in self.kernels), len(self.kernels), self.arena,
             self.program,
         )  # fmt: skip
 
     # --- the parts --------------------------------------------------------------------------------------------------
     def _signature(self) -> str:
-        inputs = [f"const {C_TYPES[each.dtype.name]} *{each.name}" for each in self.program.inputs]
+        inputs = [f"const {C_TYPES[each.dtype.name]} *{each.symbol}" for each in self.program.inputs]
         outputs = [f"{C_TYPES[each.dtype.name]} *output{at}" for at, each in enumerate(self.program.outputs)]
         return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
@@ -171,16 +186,18 @@ class _File:
         guard = f"{self.name.upper()}_H"
         lines = [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "/*"]
         for each, shown in [
-            *((each, each.name) for each in self.program.inputs),
+            *((each, each.symbol) for each in self.program.inputs),
             *((each, f"output{at}") for at, each in enumerate(self.program.outputs)),
         ]:
             lines.append(f" * {shown}: {each.dtype.name}, shape {each.shape}, C order")
         states = [
-            f"extern {C_TYPES[each.dtype.name]} {each.name}[{max(each.size, 1)}]; /* shape {each.shape} */"
+            f"extern {C_TYPES[each.dtype.name]} {each.symbol}[{max(each.size, 1)}]; /* shape {each.shape} */"
             for each in self.program.states
         ]
-        lines.append(" * Returns 0, or 1 where an index lay outside of its array.")
-        return "\n".join([*lines, " */", f"{self._signature()};", "", *states, "#endif", ""])
+        lines.append(" * Returns 0, or 1 where an index lay outside of its array. The arrays must not overlap.")
+        opened = ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
+        closed = ["#ifdef __cplusplus", "}", "#endif"]
+        return "\n".join([*lines, " */", *opened, f"{self._signature()};", *states, *closed, "", "#endif", ""])
 
     def _arrays(self, constants: dict[str, Value]) -> list[str]:
         parts = []
@@ -214,6 +231,9 @@ class _File:
             restrict = "" if shared else "restrict "
             parameters.append(f"{C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
         body = "\n".join(kernel.lines)
+        given = [*self._parameters(kernel), *kernel.writes]
+        unread = [name_of(each) for each in given if f"{name_of(each)}[" not in body]
+        body = "\n".join([*(f"    (void){each};" for each in unread), body])
         return (
             f"{self._comment(kernel)}\nstatic void {self._step(at, kernel)}({', '.join(parameters)})\n{{\n{body}\n}}\n"
         )
@@ -228,30 +248,32 @@ class _File:
         place = origin.location
         if place is not None:
             lines.append(f"{Path(place.file).name}:{place.line}  {place.text}".rstrip())
-        text = " | ".join(lines).replace("*/", "* /").replace("/*", "/ *")
-        return "/* " + "\n * ".join(textwrap.wrap(text, 112)) + " */"
+        return comment(" | ".join(lines))
 
     def _main(self) -> str:
         lines = [self._signature(), "{"]
         lines += ["    fault = 0;"] if self.faults else []
         used = "\n".join(line for kernel in self.kernels for line in kernel.lines)
         for each in self.program.inputs:
-            lines += [f"    (void){each.name};"] if f"{each.name}[" not in used else []
+            lines += [f"    (void){each.symbol};"] if f"{each.symbol}[" not in used else []
+        lines += [f"    (void)output{at};" for at, value in enumerate(self.program.outputs) if not value.size]
         for at, kernel in enumerate(self.kernels):
             pointers = [self._pointer(each) for each in (*self._parameters(kernel), *kernel.writes)]
             lines.append(f"    {self._step(at, kernel)}({', '.join(pointers)});")
-        for state, new in self.program.updates:
-            if new.is_dense:
-                lines.append(f"    memcpy({name_of(state)}, {self._pointer(new)}, sizeof {name_of(state)});")
-            else:
-                lines += self._copied(new, name_of(state))
         for at, value in enumerate(self.program.outputs):
             if id(value) not in self.outside:
                 lines += self._copied(value, f"output{at}")
+        for state, new in self.program.updates:
+            if new.is_dense:
+                lines.append(f"    memcpy({name_of(state)}, {self._pointer(new)}, {new.nbytes});")
+            else:
+                lines += self._copied(new, name_of(state))
         return "\n".join([*lines, f"    return {'fault' if self.faults else 0};", "}", ""])
 
     def _copied(self, value: Value, name: str) -> list[str]:
         """Lines that copy an output that no kernel writes where it belongs."""
+        if not value.size:
+            return []
         source, target = Access(value.base, value.offset, value.strides), Access(value, 0, dense_strides(value.shape))
         lengths, _ = merge(value.shape, [source, target])
         writer, names = Writer(), [f"i{at}" for at in range(len(lengths))]
@@ -262,6 +284,15 @@ class _File:
                 here = index_text(0, target.strides, names)
                 writer.line(f"{name}[{here}] = from[{index_text(source.offset, source.strides, names)}];")
         return writer.lines
+
+
+def comment(text: str) -> str:
+    """A comment of any text: without what would end it, and without characters that compilers warn of."""
+    shown = "".join(each if each.isprintable() else " " for each in text)
+    for mark, instead in (("*/", "* /"), ("/*", "/ *"), ("??", "? ?")):
+        while mark in shown:
+            shown = shown.replace(mark, instead)
+    return "/* " + "\n * ".join(textwrap.wrap(shown, 112)) + " */"
 
 
 def array_source(declaration: str, value: Value) -> str:

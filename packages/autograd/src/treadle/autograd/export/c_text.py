@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from treadle.autograd.export.c_expressions import C_TYPES, cast, elementwise, literal
+from treadle.autograd.export.c_expressions import C_TYPES, cast, elementwise, literal, repeats
+from treadle.autograd.export.c_names import clean
 from treadle.autograd.export.expressions import Access, Apply, Expression, Literal, Sum, accesses
 from treadle.autograd.export.program import Role, Value
 
@@ -34,8 +35,8 @@ class Writer:
 
     @contextmanager
     def loops(self, names: Sequence[str], lengths: Sequence[int]) -> Any:
-        """Nested loops from 0 to the lengths; an axis of length 1 is none."""
-        opened = 0
+        """Nested loops from 0 to the lengths; an axis of length 1 is none, and one of length 0 leaves nothing."""
+        opened, start = 0, len(self.lines)
         for name, length in zip(names, lengths, strict=True):
             if name != "0":
                 self.line(f"for (int {name} = 0; {name} < {length}; ++{name}) {{")
@@ -45,6 +46,8 @@ class Writer:
         for _ in range(opened):
             self._depth -= 1
             self.line("}")
+        if any(length == 0 for name, length in zip(names, lengths, strict=True) if name != "0"):
+            del self.lines[start:]
 
     def text(self, expression: Expression, indices: Sequence[str], total: str = "") -> str:
         """The C expression of a tree where the axes are at ``indices``; ``total`` stands for :class:`Sum`."""
@@ -58,20 +61,18 @@ class Writer:
         if expression.function == "astype":
             return cast(parts[0], expression.operand, expression.dtype, self.helpers)
         if expression.function == "where":
-            return f"({parts[0]} ? {parts[1]} : {parts[2]})"
-        if expression.operand.kind == "f" and _repeats(expression, parts):
-            return self._once(expression, parts)
+            narrow = expression.dtype.kind != "f" and expression.dtype.itemsize < 4  # C widens both to int
+            return f"{f'({C_TYPES[expression.dtype.name]})' * narrow}({parts[0]} ? {parts[1]} : {parts[2]})"
+        for at, operand in enumerate(expression.operands):
+            if isinstance(operand, Apply) and repeats(expression.function, expression.operand, at):
+                parts[at] = self._once(expression, parts[at])
         return elementwise(expression.function, expression.operand, parts, self.helpers)
 
-    def _once(self, expression: Apply, parts: list[str]) -> str:
+    def _once(self, expression: Apply, part: str) -> str:
         """An operand that the template names twice is computed once, in a variable of its own."""
-        name = f"t{sum(line.lstrip().startswith('const') for line in self.lines)}_{len(self.lines)}"
-        self.line(f"const {C_TYPES[expression.operand.name]} {name} = {parts[0]};")
-        return elementwise(expression.function, expression.operand, [name, *parts[1:]], self.helpers)
-
-
-def _repeats(expression: Apply, parts: list[str]) -> bool:
-    return expression.function == "square" and isinstance(expression.operands[0], Apply) and bool(parts)
+        name = f"t{len(self.lines)}"
+        self.line(f"const {C_TYPES[expression.operand.name]} {name} = {part};")
+        return name
 
 
 def name_of(value: Value) -> str:
@@ -80,8 +81,8 @@ def name_of(value: Value) -> str:
     if base.role is Role.COMPUTED:
         return f"v{base.number}"
     if base.role in (Role.INPUT, Role.STATE):
-        return base.name
-    cleaned = "".join(each if each.isalnum() else "_" for each in base.name).strip("_")
+        return base.symbol
+    cleaned = clean(base.name).strip("_")
     return f"w{base.number}{'_' + cleaned if cleaned else ''}"
 
 
@@ -104,6 +105,8 @@ def index_text(offset: int, strides: Sequence[int], indices: Sequence[str]) -> s
 def element(found: Access, indices: Sequence[str]) -> str:
     """One element of memory; of a constant at a known place the number itself."""
     place = index_text(found.offset, found.strides, indices)
+    if found.value.role is Role.CONSTANT and not found.value.size:  # never read: some loop around is empty
+        return "0"
     if found.value.role is Role.CONSTANT and place.isdecimal():
         return literal(found.value.example.reshape(-1)[int(place)].item(), found.value.dtype)
     return f"{name_of(found.value)}[{place}]"

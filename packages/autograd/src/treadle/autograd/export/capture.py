@@ -1,5 +1,6 @@
 """What both ways out of a callable share: its examples, its parameters, and a check that the program is all of it."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ from treadle.autograd.errors import ExportError
 from treadle.autograd.export.folding import fold
 from treadle.autograd.export.program import Program
 from treadle.autograd.export.recorder import Recorder
-from treadle.autograd.export.tracing import replay, trace
+from treadle.autograd.export.tracing import Replay, trace
 from treadle.autograd.export.updates import Update
-from treadle.autograd.mode import no_grad
+from treadle.autograd.gradients import grad
+from treadle.autograd.mode import enable_grad, no_grad
+from treadle.ndarray import NDArray
 
 __all__ = ["capture", "tensors"]
 
@@ -41,15 +44,20 @@ def capture(
     if callable(getattr(function, "eval", None)) and getattr(function, "training", False) and train is None:
         raise ExportError("export: the module is in training mode; call eval() first, or export a training step")
     named = dict(parameters) if parameters is not None else _parameters(function, inputs)
+    first = {id(each): name for name, each in reversed(named.items())}
+    named = {name: each for name, each in named.items() if first[id(each)] == name}  # tied weights are one
     if train is None:
         program = trace(function, inputs, known=named, recorder=recorder)
     else:
         if not named:
             raise ExportError("export: nothing to train: no leaf that the loss depends on requires grad")
+        frozen = [name for name, each in named.items() if not each.requires_grad]
+        if frozen:
+            raise ExportError(f"export: {', '.join(frozen)}: to be trained, and does not require grad")
         slots = [train.slots(each) for each in named.values()]
         program = trace(function, inputs, parameters=list(named.values()), names=list(named), update=train, slots=slots)
     if verify:
-        _verify(function, inputs, program)
+        _verify(function, inputs, program, train, named)
     return fold(program) if train is None and recorder is None else program
 
 
@@ -58,7 +66,7 @@ def tensors(examples: Examples) -> list[Tensor]:
     given = list(examples) if isinstance(examples, tuple | list) else [examples]
     if not given:
         raise ExportError("export: an example of at least one input is needed")
-    return [Tensor(each.data if isinstance(each, Tensor) else each) for each in given]
+    return [Tensor((each.data if isinstance(each, Tensor) else nd.asarray(each)).copy()) for each in given]
 
 
 class _Leaves(Watcher):
@@ -84,25 +92,65 @@ def _parameters(function: Callable[..., Any], inputs: Sequence[Tensor]) -> dict[
     return {each.name or f"parameter{at}": each for at, each in enumerate(leaves.found.values())}
 
 
-def _verify(function: Callable[..., Any], inputs: Sequence[Tensor], program: Program) -> None:
-    """Compare program and callable on the examples' elements in reverse, and of other sign, so that what was computed
-    outside of the graph, or decided by the examples' values, does not go unseen."""
+def _verify(
+    function: Callable[..., Any],
+    inputs: Sequence[Tensor],
+    program: Program,
+    train: Update | None,
+    named: Mapping[str, Tensor],
+) -> None:
+    """Compare program and callable on other inputs than the examples: these in reverse, of other sign and size, and
+    shifted, so that what was computed outside of the graph, or decided by the examples' values, does not go unseen."""
     turned = [nd.flip(each.data.reshape(-1), axis=0).copy().reshape(each.shape) for each in inputs]
-    _compare(function, [Tensor(each) for each in turned], program)
-    if any(each.dtype.kind == "f" for each in turned):
-        _compare(function, [Tensor(each * -0.75 if each.dtype.kind == "f" else each) for each in turned], program)
-
-
-def _compare(function: Callable[..., Any], others: Sequence[Tensor], program: Program) -> None:
-    with no_grad():
-        found = function(*others)
-    wanted = list(found) if isinstance(found, tuple | list) else [found]
-    got = replay(program, [each.data for each in others])
-    for at, (one, other) in enumerate(zip(got, wanted, strict=True)):
-        if one.dtype.kind == "f":
-            scale = float(nd.max(nd.abs(other.data))) if other.size else 0.0
-            close = nd.allclose(one, other.data, rtol=1e-4, atol=1e-5 + 1e-5 * scale, equal_nan=True)
+    changes: list[Callable[[NDArray], NDArray]] = [lambda x: x, lambda x: x * -0.75 if x.dtype.kind == "f" else x]
+    for change in (*changes, _shifted):
+        others = [change(each) for each in turned]
+        got = Replay(program, others)
+        if train is None:
+            with no_grad():
+                found = function(*[Tensor(each) for each in others])
+            _compare(_several(found), got.outputs())
         else:
+            with enable_grad():
+                found = _several(function(*[Tensor(each) for each in others]))
+            _compare(found, got.outputs())
+            _compare_updates(found[0], program, got, train, list(named.values()))
+
+
+def _shifted(x: NDArray) -> NDArray:
+    """Some other numbers of the same size; of whole numbers, which may be indices, the largest alone."""
+    if x.dtype.kind != "f":
+        most = bool(nd.any(x)) if x.dtype.kind == "b" else nd.max(x).item() if x.size else 0
+        return nd.full(x.shape, most, dtype=x.dtype)
+    size = float(nd.max(nd.abs(x))) if x.size else 0.0
+    waves = nd.sin(nd.arange(x.size, dtype="float64") * 1.7 + 0.3).reshape(x.shape)
+    return (x.astype("float64") * 0.5 + waves * (size or 1.0)).astype(x.dtype)
+
+
+def _several(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, tuple | list) else [found]
+
+
+def _compare_updates(loss: Tensor, program: Program, got: Replay, train: Update, parameters: Sequence[Tensor]) -> None:
+    """Compare what a step makes of every parameter with the engine's gradient."""
+    gradients = grad(loss, list(parameters), allow_unused=True)
+    updates = iter(program.updates)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        slots = train.slots(parameter)
+        given = Tensor(nd.zeros(parameter.shape, dtype=parameter.dtype)) if gradient is None else gradient
+        with no_grad():
+            results = train(parameter.detach(), given.detach(), *slots)
+        _compare(results, [got.array(next(updates)[1]) for _ in results])
+
+
+def _compare(wanted: Sequence[Tensor], got: Sequence[NDArray]) -> None:
+    for at, (one, other) in enumerate(zip(got, wanted, strict=True)):
+        close = one.shape == other.shape and one.dtype == other.dtype
+        if close and one.dtype.kind == "f":
+            scale = float(nd.max(nd.abs(other.data))) if other.size else 0.0
+            scale = scale if math.isfinite(scale) else 0.0
+            close = nd.allclose(one, other.data, rtol=1e-4, atol=1e-5 + 1e-5 * scale, equal_nan=True)
+        elif close:
             close = bool(nd.all(one == other.data))
         if not close:
             raise ExportError(

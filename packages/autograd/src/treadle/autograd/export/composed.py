@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.ndarray import pooling
+from treadle.autograd.ops.contractions import explicit
+from treadle.ndarray import NDArray, pooling
 from treadle.ndarray.sorting import TopK
 
 __all__ = ["DEFINITIONS"]
@@ -20,13 +21,18 @@ def softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
 
 def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
     shifted = x - xp.max(x, axis=axis, keepdims=True)
-    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
+    return shifted - _log_of_sum(xp, xp.exp(shifted), axis)
+
+
+def _log_of_sum(xp: Any, e: Any, axis: Any) -> Any:
+    """log(sum), in double, since the sum may be next to 1 and its logarithm next to 0."""
+    return xp.astype(xp.log(xp.sum(xp.astype(e, nd.float64), axis=axis, keepdims=True)), e.dtype)
 
 
 def logsumexp(xp: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     top = xp.max(x, axis=axis, keepdims=True)
     safe = xp.where(xp.isfinite(top), top, 0.0)
-    total = xp.log(xp.sum(xp.exp(x - safe), axis=axis, keepdims=True)) + safe
+    total = _log_of_sum(xp, xp.exp(x - safe), axis) + safe
     return total if keepdims else xp.reshape(total, nd.sum(x.value.example, axis=axis).shape)
 
 
@@ -114,6 +120,11 @@ def triangle(keep: Any) -> Any:
     return define
 
 
+def full_like(xp: Any, x: Any, value: Any, /, *, dtype: Any = None, **options: Any) -> Any:
+    filled = nd.ones(x.shape, dtype=dtype or x.dtype)
+    return xp.astype(xp.broadcast_to(value, x.shape), filled.dtype) if hasattr(value, "shape") else filled * value
+
+
 def contraction(subscripts: Any) -> Any:
     """A product of two arrays as Einstein's summation; ``subscripts(x, y, **options)`` names the axes."""
 
@@ -121,6 +132,43 @@ def contraction(subscripts: Any) -> Any:
         return xp.einsum(subscripts(x, y, **options), x, y)
 
     return define
+
+
+def einsum(xp: Any, subscripts: str, /, *operands: Any) -> Any:
+    """Two operands at a time, from the left; letters that nothing behind needs are summed on the way."""
+    if len(operands) < 3:
+        return xp.record("einsum", (subscripts, *operands), {})
+    terms, out = explicit(subscripts, [each.ndim for each in operands])
+    found, term = operands[0], terms[0]
+    for at in range(1, len(operands)):
+        behind = {*out, *"".join(terms[at + 1 :])}
+        joined = "".join(each for each in dict.fromkeys(term + terms[at]) if each in behind)
+        joined = out if at == len(operands) - 1 else joined
+        found = xp.record("einsum", (f"{term},{terms[at]}->{joined}", found, operands[at]), {})
+        term = joined
+    return found
+
+
+def get_item(xp: Any, x: Any, index: Any, /) -> Any:
+    return xp.record("get_item", (x, _places_of_masks(xp, index)), {})
+
+
+def set_item(xp: Any, x: Any, index: Any, values: Any, /) -> Any:
+    index = _places_of_masks(xp, index)
+    mask = index[0] if len(index) == 1 and getattr(index[0], "dtype", None) == nd.bool else None
+    if mask is None or (hasattr(values, "shape") and values.shape):
+        return xp.record("set_item", (x, index, values), {})
+    mask = xp.reshape(xp.known(mask), (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    return xp.where(mask, xp.full_like(x, values), x)
+
+
+def _places_of_masks(xp: Any, index: Any) -> tuple[Any, ...]:
+    """An index as a tuple, in which the places that a constant mask selects stand in its stead."""
+    found: list[Any] = []
+    for each in index if isinstance(index, tuple) else (index,):
+        mask = isinstance(each, NDArray) and each.dtype == nd.bool and each.ndim > 0 and xp.known(each) is each
+        found += nd.nonzero(each) if mask else (each,)
+    return tuple(found)
 
 
 def _tensordot(x: Any, y: Any, axes: Any = 2) -> str:
@@ -234,8 +282,10 @@ DEFINITIONS: dict[str, Any] = {
     "tril": triangle(nd.tril), "triu": triangle(nd.triu), "tensordot": contraction(_tensordot),
     "linalg.matmul": lambda xp, x, y: xp.matmul(x, y),
     "linalg.matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
+    "einsum": einsum, "get_item": get_item, "set_item": set_item,
     "dot": lambda xp, x, y: xp.matmul(x, y) if x.ndim and y.ndim else x * y,
-    "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk, "diff": diff, "conv": conv,
+    "full_like": full_like, "pad": pad, "repeat": repeat, "one_hot": one_hot, "sort": sort, "topk": topk,
+    "diff": diff, "conv": conv,
     "max_pool_gradient": max_pool_gradient, "avg_pool": avg_pool, "avg_pool_gradient": avg_pool_gradient,
     "real": lambda xp, x: x, "conj": lambda xp, x: x,  # C99 has no complex arrays here, so these are real
     "vecdot": lambda xp, x, y, axis=-1: xp.sum(x * y, axis=axis),

@@ -19,6 +19,7 @@ __all__ = ["Access", "Apply", "Expression", "Literal", "Plan", "Sum", "accesses"
 Strides = tuple[int, ...]
 _ELEMENTWISE = {name for name, row in OPS.items() if row.family in (Family.UNARY, Family.BINARY, Family.TERNARY)}
 _REDUCTIONS = {name for name, row in OPS.items() if row.family in (Family.REDUCE, Family.ARG_REDUCE)}
+_LONGEST = 40  # calls in one expression: compilers bound how deeply parentheses nest
 _HEAVY = _REDUCTIONS | {"matmul", "einsum", "conv", "conv_input_gradient", "conv_weight_gradient"}
 
 
@@ -71,6 +72,7 @@ class Plan:
     kernels: list[Call]
     root: dict[int, Call]  # by id of a call that is part of another's kernel
     heavy: dict[int, Call] = field(default_factory=dict)  # by id of an elementwise kernel: the sum that it completes
+    sizes: dict[int, int] = field(default_factory=dict)  # by id of a kernel: how many calls are part of it
     used: set[int] = field(default_factory=set)  # ids of the values that are read, and of the results
 
     def is_inlined(self, value: Value) -> bool:
@@ -99,6 +101,7 @@ def plan(program: Program) -> Plan:
             found.kernels.append(call)
         else:
             found.root[id(call)] = root
+            found.sizes[id(root)] = found.sizes.get(id(root), 1) + 1
     found.kernels.reverse()
     return found
 
@@ -119,6 +122,8 @@ def _fused_into(call: Call, consumer: Call, found: Plan) -> Call | None:
     """The kernel that a call with one consumer becomes a part of; None for its own."""
     root = found.root.get(id(consumer), consumer)
     result = call.results[0]
+    if found.sizes.get(id(root), 1) >= _LONGEST:
+        return None
     if is_elementwise(call):
         if is_elementwise(consumer) and result.size == consumer.results[0].size:
             return root

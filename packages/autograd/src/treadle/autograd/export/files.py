@@ -1,5 +1,6 @@
 """``to_c``: the files of an exported program, written whole or not at all."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_kernels import Target
+from treadle.autograd.export.c_names import function_name
 from treadle.autograd.export.c_source import write_c
 from treadle.autograd.export.capture import capture
 from treadle.autograd.export.quantizing import quantized
@@ -61,7 +63,7 @@ def to_c(
     source = Path(path)
     if source.suffix != ".c":
         raise ExportError(f"to_c: {source}: the path of the C file must end in .c")
-    name = name or "".join(each if each.isalnum() else "_" for each in source.stem)
+    name = name or function_name(source.stem)
     program = capture(function, example_input, train=train, parameters=parameters, verify=verify)
     losses = None
     if quantize is not None:
@@ -77,6 +79,11 @@ def to_c(
 
 def write_whole(files: Mapping[Path, bytes]) -> None:
     """Write files under temporary names beside their own, then rename them all."""
+    for path in files:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "a folder is in the file's place", str(path))
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder to write the file to", str(path))
     waiting: list[tuple[str, Path]] = []
     try:
         for path, content in files.items():

@@ -21,10 +21,12 @@ LEAST, MOST = -128, 127
 def factor(number: float, bits: int = 31) -> tuple[int, int]:
     """The multiplier, below 2^bits, and the shift for a positive real factor. A factor below 2^-31 counts as 0.
 
+    Raises ValueError for a factor that is too large for any.
+
     >>> factor(0.75, bits=4)
     (12, 4)
     """
-    mantissa, exponent = math.frexp(number)
+    mantissa, exponent = math.frexp(number) if math.isfinite(number) else (1.0, 2**10)
     multiplier = round(mantissa * 2**bits)
     if multiplier == 2**bits:
         multiplier, exponent = multiplier // 2, exponent + 1

@@ -79,7 +79,8 @@ def _lettered(a: Value, b: Value, left: str, right: str, out: str) -> Product:
     lengths: dict[str, int] = {}
     for term, value in ((left, a), (right, b)):
         for letter, length in zip(term, value.shape, strict=True):
-            lengths[letter] = max(lengths.get(letter, 1), length)
+            before = lengths.get(letter, 1)
+            lengths[letter] = max(before, length) if before and length else 0
     summed = [letter for letter in dict.fromkeys(left + right) if letter not in out]
     space = [*out, *summed]
     return Product(

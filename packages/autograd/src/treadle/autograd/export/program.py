@@ -37,13 +37,14 @@ class Origin:
 class Value:
     """An array of the program."""
 
-    __slots__ = ("base", "call", "example", "name", "number", "offset", "role", "strides")
+    __slots__ = ("base", "call", "example", "name", "number", "offset", "role", "strides", "symbol")
 
     def __init__(self, number: int, role: Role, example: NDArray, name: str = "") -> None:
         self.number = number
         self.role = role
         self.example = example
         self.name = name
+        self.symbol = ""  # its name in C, of an input or a state
         self.call: Call | None = None
         self.base: Value = self
         self.offset = 0

@@ -22,6 +22,7 @@ from treadle.ndarray import NDArray
 
 __all__ = ["QuantizationReport", "quantized"]
 
+_LEAST_SCALE = 1e-30  # below, the values count as 0: their reciprocal would leave float32
 _MOVES = ("reshape", "copy", "get_item", "max_pool")
 
 
@@ -36,8 +37,8 @@ class Scale:
     def of(cls, low: float, high: float) -> "Scale":
         """For numbers from low to high; 0 is exact."""
         low, high = min(low, 0.0), max(high, 0.0)
-        scale = (high - low) / (MOST - LEAST) or 1.0
-        scale = nd.asarray(scale, dtype="float32").item()
+        scale = (high - low) / (MOST - LEAST)
+        scale = nd.asarray(scale if scale >= _LEAST_SCALE else 1.0, dtype="float32").item()
         return cls(scale, max(LEAST, min(MOST, round(LEAST - low / scale))))
 
     def code(self, number: float) -> int:
@@ -84,6 +85,11 @@ def quantized(program: Program, calibration: Iterable[Any]) -> tuple[Program, Qu
     data = [_arrays(each) for each in calibration]
     if not data:
         raise ExportError("quantize: calibration data are needed: inputs like the example")
+    wanted = [(each.shape, each.dtype.name) for each in program.inputs]
+    for each in data:
+        given = [(array.shape, array.dtype.name) for array in each]
+        if given != wanted:
+            raise ExportError(f"quantize: a calibration input is {given}; the example is {wanted}")
     runs = [Replay(program, each) for each in data]
     build = _Build(program, runs)
     result = build.program()
@@ -178,6 +184,16 @@ class _Build:
             return None
         return self.codes[id(value)]
 
+    def _constant_code(self, value: Value) -> tuple[Value, Scale] | None:
+        """The int8 form of a constant; None for anything else."""
+        if value.role is not Role.CONSTANT or value.is_view or not value.size or not _is_finite(value.example):
+            return None
+        if id(value) not in self.codes:
+            scale = Scale.of(nd.min(value.example).item(), nd.max(value.example).item())
+            codes = run("int8.quantize", (value,), {"scale": scale.scale, "zero": scale.zero})
+            self.codes[id(value)] = self.constant(codes, value.name), scale
+        return self.codes[id(value)]
+
     def _view(self, like: Value, base: Value) -> Value:
         """The view of a new base that another value is of its own."""
         if base is like.base:
@@ -192,7 +208,12 @@ class _Build:
 
     # --- calls ----------------------------------------------------------------------------------------------------
     def _convert(self, call: Call) -> None:
-        if self._product(call) or self._moved(call) or self._function(call) or self._pair(call):
+        quantizable = all(each.dtype.name != "float64" for each in (*call.results, *call.operands))
+        if (
+            self._moved(call)
+            or self._joined(call)
+            or (quantizable and (self._product(call) or self._function(call) or self._pair(call)))
+        ):
             return
         arguments = self._in_float(call.arguments)
         options = {name: self._in_float(each) for name, each in call.options.items()}
@@ -216,21 +237,26 @@ class _Build:
         if not plain or x.role is Role.CONSTANT or (call.function == "matmul" and len(weight.shape) != 2):
             return False
         axis = 0 if call.function == "conv" else 1
-        terms = weight.size // max(1, weight.shape[axis])
-        if terms * 255 * 127 >= 2**31:
-            raise ExportError(f"quantize: {call.origin.label}: sums of {terms} products exceed int32")
+        most = weight.size // max(1, weight.shape[axis]) * 255 * 127
+        if most >= 2**30 or not weight.size or not _is_finite(weight.example):
+            return False  # sums that int32 does not hold
+        before = set(self._done)
         last, bias, bounds = self._behind(call, 1 if call.function == "conv" else len(call.results[0].shape) - 1)
         code = self.in_code(x)
         assert code is not None
         values, scale = code
         target = self.range_of(last)
         integer, scales = _weights(weight.example, axis)
-        pairs = [factor(scale.scale * each / target.scale) for each in scales]
         shift = bias if isinstance(bias, NDArray) else nd.zeros(len(scales), dtype="float64") + bias
-        codes = [round(b / (scale.scale * s)) for b, s in zip(shift.tolist(), scales, strict=True)]
+        shifts = [b / (scale.scale * s) for b, s in zip(shift.tolist(), scales, strict=True)]
+        if max(map(abs, shifts), default=0.0) > 2**31 - 1 - most or scale.scale * max(scales) >= 2.0**30 * target.scale:
+            self._done = before
+            return False  # a bias out of reach, or a result so much smaller than its terms that int8 would not give it
+        pairs = [factor(scale.scale * each / target.scale) for each in scales]
+        codes = [round(each) for each in shifts]
         arrays = [codes, [each[0] for each in pairs], [each[1] for each in pairs]]
         constants = [
-            self.constant(nd.asarray([max(-(2**31), min(2**31 - 1, each)) for each in array], dtype="int32"), name)
+            self.constant(nd.asarray(array, dtype="int32"), name)
             for array, name in zip(arrays, ("bias", "multiplier", "shift"), strict=True)
         ]
         low = target.code(bounds[0]) if bounds[0] is not None else LEAST
@@ -282,6 +308,24 @@ class _Build:
                 self.floats[id(old)] = new
         return True
 
+    def _joined(self, call: Call) -> bool:
+        """Quantised values one after another, each brought to the scale of the whole by a table."""
+        if call.function != "concat":
+            return False
+        codes = [self.in_code(each, make=False) for each in call.arguments[0]]
+        if not codes or any(each is None for each in codes):
+            return False
+        target = self.range_of(call.results[0])
+        parts = [self._rescaled(*each, target) for each in codes if each is not None]
+        self.codes[id(call.results[0])] = self.emit("concat", (type(call.arguments[0])(parts),), call.options), target
+        return True
+
+    def _rescaled(self, value: Value, scale: Scale, target: Scale) -> Value:
+        if scale == target:
+            return value
+        table = [target.code(scale.scale * (q - scale.zero)) for q in range(LEAST, MOST + 1)]
+        return self.emit("int8.lookup", (value, self.constant(nd.asarray(table, dtype="int8"), "rescale")), {})
+
     def _function(self, call: Call) -> bool:
         """A function of one quantised value, as a table."""
         operands = call.operands
@@ -304,25 +348,33 @@ class _Build:
         """A sum or product, element by element, of two quantised values."""
         if call.function not in ("add", "subtract", "multiply") or len(call.operands) != 2:
             return False
-        codes = [self.in_code(each, make=False) for each in call.operands]
+        if all(each.role is Role.CONSTANT or self.in_code(each, make=False) is None for each in call.operands):
+            return False
+        codes = [self._constant_code(each) or self.in_code(each, make=False) for each in call.operands]
         if codes[0] is None or codes[1] is None or len(call.arguments) != 2:
             return False
         (a, one), (b, other) = codes[0], codes[1]
         target = self.range_of(call.results[0])
         zeros = (one.zero, other.zero)
+        ratios = (one.scale / target.scale, other.scale / target.scale)
+        if max(*ratios, one.scale * other.scale / target.scale) >= 2.0**19:
+            return False  # a result so much smaller than its operands that int8 operands would not give it
         if call.function == "multiply":
             multiplier, shift = factor(one.scale * other.scale / target.scale)
             options: dict[str, Any] = {"zeros": zeros, "multiplier": multiplier, "shift": shift}
         else:
-            factors = (one.scale / target.scale, other.scale / target.scale)
-            _, shift = factor(max(factors), bits=21)
+            _, shift = factor(max(ratios), bits=21)
             shift = min(shift, 30)
             sign = -1 if call.function == "subtract" else 1
-            multipliers = (round(factors[0] * 2**shift), sign * round(factors[1] * 2**shift))
+            multipliers = (round(ratios[0] * 2**shift), sign * round(ratios[1] * 2**shift))
             options = {"zeros": zeros, "multipliers": multipliers, "shift": shift}
         name = "int8.multiply" if call.function == "multiply" else "int8.add"
         self.codes[id(call.results[0])] = self.emit(name, (a, b), {**options, "out_zero": target.zero}), target
         return True
+
+
+def _is_finite(array: NDArray) -> bool:
+    return bool(nd.all(nd.isfinite(array)))
 
 
 def _along(item: Any, axis: int, ndim: int) -> Any:

@@ -95,10 +95,10 @@ class Traced:
         return self.recorder.permute_dims(self, axes or tuple(range(self.ndim))[::-1])
 
     def __getitem__(self, index: Any) -> Any:
-        return self.recorder.record("get_item", (self, index), {})
+        return self.recorder.get_item(self, index)
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        self.value = self.recorder.record("set_item", (self, index, values), {}).value
+        self.value = self.recorder.set_item(self, index, values).value
 
     def __bool__(self) -> bool:
         raise ExportError(self.recorder.here("its course depends on the elements of an array"))
@@ -167,6 +167,7 @@ class Recorder:
         self.keeps_named = keeps_named
         self._count = 0
         self._constants: dict[tuple[Any, ...], Value] = {}
+        self._held: list[NDArray] = []
         self.arrays: dict[int, Traced] = {}  # by id of arrays that are known, such as a tensor's that an index holds
         self._done: dict[str, Any] = {}  # results by what was called, so that nothing is computed twice
 
@@ -195,8 +196,9 @@ class Recorder:
 
     def constant(self, array: NDArray, name: str = "") -> Traced:
         """A constant; the same elements in the same order are one constant."""
-        key = (array.data_pointer, array.shape, array.strides, array.dtype.name)
+        key = (array.data_pointer, array.shape, array.strides, array.dtype.name, array.version)
         if key not in self._constants:
+            self._held.append(array)  # so that its address is not another's
             value = self.value(Role.CONSTANT, array, name)
             stretched = [step == 0 and length > 1 for step, length in zip(array.strides, array.shape, strict=True)]
             if any(stretched):  # a broadcast array is kept once, not once for each repetition
@@ -204,20 +206,28 @@ class Recorder:
                 steps = dense_strides(core.shape)
                 base = self.constant(core, name).value
                 value.views(base, 0, tuple(0 if each else step for each, step in zip(stretched, steps, strict=True)))
+            else:
+                value.example = array.copy()  # as it is now, whatever is written later, and in C order
             self._constants[key] = value
         return Traced(self, self._constants[key])
+
+    def known(self, array: NDArray) -> Any:
+        """The traced array that an array of the callable's is, such as the index that a tensor holds; else itself."""
+        return self.arrays.get(id(array), array)
 
     def symbol(self, item: Any) -> Any:
         """What stands for an argument of a call: values for arrays, the rest as it is."""
         if isinstance(item, Traced):
             return item.value
         if isinstance(item, NDArray):
-            known = self.arrays.get(id(item))
-            return known.value if known is not None else self.constant(item).value
+            known = self.known(item)
+            return known.value if isinstance(known, Traced) else self.constant(known).value
         if isinstance(item, Tensor):
             return self.constant(item.data).value
         if type(item) in (tuple, list):
             return type(item)(self.symbol(each) for each in item)
+        if hasattr(item, "__array_interface__"):
+            return self.constant(nd.asarray(item, copy=True)).value
         return item
 
     # --- calls ----------------------------------------------------------------------------------------------------

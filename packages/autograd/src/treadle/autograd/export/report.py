@@ -28,22 +28,23 @@ class ExportReport:
     steps: int
     quantization: QuantizationReport | None = None
 
-    def fits(self, ram: int, flash: int) -> bool:
-        """Whether it fits in so many bytes of each."""
-        return self.ram <= ram and self.flash <= flash
+    def fits(self, ram: int | None = None, flash: int | None = None) -> bool:
+        """Whether it fits in so many bytes of each; None is no limit."""
+        return (ram is None or self.ram <= ram) and (flash is None or self.flash <= flash)
 
-    def verdict(self, ram: int, flash: int) -> str:
-        """The same in words.
+    def verdict(self, ram: int | None = None, flash: int | None = None) -> str:
+        """The same in words, of the limits that are given.
 
-                >>> from pathlib import Path
-
-        from treadle.autograd.export.quantizing import QuantizationReport
-                >>> report = ExportReport(Path("m.c"), Path("m.h"), 40_000, 2_000, 9_000, 3)
-                >>> report.verdict(ram=320 * 1024, flash=1024 * 1024)
-                'fits in 320.0 KiB RAM / 1,024.0 KiB flash: yes'
+        >>> from pathlib import Path
+        >>> from treadle.autograd.export import ExportReport
+        >>> report = ExportReport(Path("m.c"), Path("m.h"), 40_000, 2_000, 9_000, 3)
+        >>> report.verdict(ram=320 * 1024, flash=1024 * 1024)
+        'fits in 320.0 KiB RAM / 1,024.0 KiB flash: yes'
+        >>> report.verdict(flash=32 * 1024)
+        'fits in 32.0 KiB flash: no'
         """
-        answer = "yes" if self.fits(ram, flash) else "no"
-        return f"fits in {_size(ram)} RAM / {_size(flash)} flash: {answer}"
+        limits = [f"{_size(each)} {name}" for each, name in ((ram, "RAM"), (flash, "flash")) if each is not None]
+        return f"fits in {' / '.join(limits) or 'any memory'}: {'yes' if self.fits(ram, flash) else 'no'}"
 
     def __str__(self) -> str:
         return (

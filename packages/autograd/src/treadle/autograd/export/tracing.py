@@ -18,6 +18,7 @@ from treadle.autograd.export.composed import DEFINITIONS
 from treadle.autograd.export.program import Origin, Program, Role, Value
 from treadle.autograd.export.recorder import Recorder, Traced, run
 from treadle.autograd.mode import enable_grad, lazy, no_grad
+from treadle.autograd.ops.unary import positive
 from treadle.ndarray import NDArray
 
 __all__ = ["Replay", "TracedRun", "replay", "trace"]
@@ -56,21 +57,23 @@ class TracedRun(Watcher):
         super().__init__()
         self.recorder = recorder
         self.records: list[Record] = []
-        self._known: dict[int, Traced] = {}
-        self._alive: list[Tensor] = []
+        self._known: dict[int, tuple[Traced, int]] = {}  # by id of a tensor; with the version of its elements
+        self._places: dict[tuple[Any, ...], Traced] = {}
+        self._alive: list[Any] = []
         self._items: tuple[Any, ...] = (None, (), [])
         self._marked = False
 
     # --- what stands for a tensor -----------------------------------------------------------------------------------
     def introduce(self, tensor: Tensor, traced: Traced) -> None:
         """Let a traced array stand for a tensor."""
-        self._known[id(tensor)] = traced
+        self._known[id(tensor)] = traced, tensor.data.version
+        self._places[_place(tensor.data)] = traced
         self.recorder.arrays[id(tensor.data)] = traced
-        self._alive.append(tensor)
+        self._alive += [tensor, tensor.data]
 
     def leaf(self, role: Role, tensor: Tensor, name: str) -> Traced:
         """A tensor that is an input or a state."""
-        traced = Traced(self.recorder, self.recorder.value(role, tensor.data, name))
+        traced = Traced(self.recorder, self.recorder.value(role, tensor.data.copy(), name))  # in C order
         if role is Role.INPUT:
             tensor._break("it is computed from an input of the exported callable outside of the graph", (tensor,))
         self.introduce(tensor, traced)
@@ -78,7 +81,17 @@ class TracedRun(Watcher):
 
     def traced(self, tensor: Tensor) -> Traced:
         """What stands for a tensor; one that is not known is a constant. Raises ExportError for a disguised input."""
-        found = self._known.get(id(tensor))
+        found, version = self._known.get(id(tensor), (None, 0))
+        if found is not None and version != tensor.data.version:
+            raise ExportError(
+                self.recorder.here(
+                    f"an operand of shape {tensor.shape} was written in place; make a new tensor instead"
+                )
+            )
+        if found is None and tensor.size:
+            found = self._places.get(_place(tensor.data))
+            if found is not None:  # detached: the same array, without the gradient
+                self.introduce(tensor, found)
         if found is None:
             for reason, position, sources in tensor.breaks:
                 if any(source() is not None and id(source()) in self._known for source in sources):
@@ -95,6 +108,9 @@ class TracedRun(Watcher):
         if isinstance(op, TupleOp):
             self._made_item(tensor, op, inputs, origin)
             return
+        if hasattr(op, "composition"):
+            self._stand_for(tensor, op.composition(*inputs), origin)
+            return
         given: Any
         given, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
         result: Any = self.recorder.constant(given) if isinstance(given, NDArray) else given
@@ -106,14 +122,29 @@ class TracedRun(Watcher):
         """One result of an op that has several, which are shown one after another."""
         last, operands, left = self._items
         if last is not op or not left or any(a is not b for a, b in zip(operands, inputs, strict=True)):
-            results, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
-            left = list(results)
-            self.records.append(Record(op, inputs, [], saved, origin))
+            left = self._results(op, inputs, origin)
         result = left.pop(0)
+        if isinstance(result, Tensor):
+            self._items = (op, inputs, left)
+            self._stand_for(tensor, result, origin)
+            return
         self.records[-1].outputs.append(tensor)
         self._items = (op, inputs, left)
         self._check(op, result, tensor)
         self.introduce(tensor, result)
+
+    def _results(self, op: TupleOp, inputs: tuple[Tensor, ...], origin: Origin) -> list[Any]:
+        """What stands for the results of an op that has several."""
+        if hasattr(op, "composition"):
+            return list(op.composition(*inputs))
+        results, saved = op.forward(self.recorder, *[self.traced(each) for each in inputs])
+        self.records.append(Record(op, inputs, [], saved, origin))
+        return list(results)
+
+    def _stand_for(self, tensor: Tensor, composed: Tensor, origin: Origin) -> None:
+        """Let what a fused op is composed of, which has been watched too, be its result, and take its gradient."""
+        self.introduce(tensor, self.traced(composed))
+        self.records.append(Record(positive, (composed,), [tensor], (), origin))
 
     def on_plain(self, tensor: Tensor, compute: Any, operands: tuple[Any, ...]) -> None:
         self.recorder.origin = Origin("a function without a gradient", locate(position()))
@@ -152,6 +183,11 @@ class TracedRun(Watcher):
             before = found.get(id(operand))
             traced = part if isinstance(part, Traced) else self.recorder.constant(part)
             found[id(operand)] = traced if before is None else before + traced
+
+
+def _place(array: NDArray) -> tuple[Any, ...]:
+    """What arrays share that are the same elements of one buffer, as they are now."""
+    return array.data_pointer, array.shape, array.strides, array.dtype.name, array.version
 
 
 def trace(

@@ -112,12 +112,12 @@ class SetItem(Op):
         x, values = node.inputs
         index = _on(x.device, self.index)
         kept = nd.ones(x.shape, dtype="bool", device=x.device)
-        kept[index] = False
+        kept = _written(xp, kept, index, False)
         first = xp.where(kept if on_arrays(xp) else Tensor(kept), grad, 0.0) if node.needs_grad(0) else None
         second = None
         if node.needs_grad(1):
             chosen = call(xp, GetItem(self.index), grad)
-            won = _winners(x.shape, index, x.device)
+            won = _winners(xp, x.shape, index, x.device)
             if won is not None:
                 chosen = xp.where(won if on_arrays(xp) else Tensor(won), chosen, 0.0)
             more = len(values.shape) - len(chosen.shape)
@@ -150,15 +150,25 @@ def _check_values(op: Op, chosen: Shape, values: Shape) -> None:
         raise ShapeError(f"{op}: values of shape {values} do not broadcast to the selection's {chosen}")
 
 
-def _winners(shape: Shape, index: Index, device: Any) -> NDArray | None:
+def _written(xp: Any, array: Any, index: Index, values: Any) -> Any:
+    """The array with values at an index, which is written in place unless an export records it."""
+    if getattr(xp, "records_arrays", False):
+        return xp.set_item(array, index, values)
+    array[index] = values
+    return array
+
+
+def _winners(xp: Any, shape: Shape, index: Index, device: Any) -> Any:
     """Which of the selected elements an assignment leaves in place; None when no place is selected twice."""
     if _is_basic(index):
         return None
     places = nd.zeros(shape, dtype="int64", device=device)
     chosen = places[index].shape
     numbers = nd.arange(1, math.prod(chosen) + 1, device=device).reshape(chosen)
-    places[index] = numbers
-    return places[index] == numbers
+    places = _written(xp, places, index, numbers)
+    return (
+        xp.equal(xp.get_item(places, index), numbers) if not isinstance(places, NDArray) else places[index] == numbers
+    )
 
 
 class Take(Op):

@@ -14,11 +14,11 @@ __all__ = ["Pooled", "adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_
 Pooled = Tensor | tuple[Tensor, Tensor]
 
 
-def _at(input: Tensor, indices: nd.NDArray) -> Tensor:
+def _at(input: Tensor, indices: Tensor) -> Tensor:
     """The elements of each channel that ``indices`` number, in their shape."""
     batch, channels = input.shape[:2]
     flat = autograd.reshape(input, (batch, channels, math.prod(input.shape[2:])))
-    places = Tensor(indices.reshape(batch, channels, math.prod(indices.shape[2:])))
+    places = autograd.reshape(indices, (batch, channels, math.prod(indices.shape[2:])))
     return autograd.reshape(autograd.take_along_axis(flat, places, axis=2), indices.shape)
 
 
@@ -43,7 +43,8 @@ def max_pool(
         if not return_indices:
             return autograd.max_pool(x, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)
         indices = nd.max_pool(x.data, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)[1]
-        return _at(x, indices), Tensor(indices)
+        chosen = Tensor(indices)
+        return _at(x, chosen), chosen
 
     result: Pooled = batched(input, count, name, call)
     return result
@@ -123,11 +124,11 @@ def adaptive_max_pool(
             shape[axis], shape[count + axis] = window.shape
             places = places * length + window.reshape(shape)
         cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), -1)
-        values = nd.take(x.data.reshape(batch, channels, -1), cells, axis=2)
-        best = nd.argmax(values, axis=-1, keepdims=True)
-        spread = nd.broadcast_to(cells, values.shape)
-        indices = nd.take_along_axis(spread, best, axis=-1).reshape(batch, channels, *sizes)
-        return (_at(x, indices), Tensor(indices)) if return_indices else _at(x, indices)
+        values = autograd.take(autograd.reshape(x.detach(), (batch, channels, -1)), Tensor(cells), axis=2)
+        best = autograd.argmax(values, axis=-1, keepdims=True)
+        spread = Tensor(nd.broadcast_to(cells, values.shape))
+        indices = autograd.reshape(autograd.take_along_axis(spread, best, axis=-1), (batch, channels, *sizes))
+        return (_at(x, indices), indices) if return_indices else _at(x, indices)
 
     result: Pooled = batched(input, count, name, call)
     return result
