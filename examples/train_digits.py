@@ -64,8 +64,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, float]:
             build_model(), options.length, lr=3e-3, batch_size=options.batch_size, show_progress=not options.quiet
         )
     print(trained.model.summary(next(iter(trained.held_out))[0]))
-    tell(f"held-out accuracy {trained.share()}, {options.length} epochs", clock, save(trained, options.out))
-    print(f"  {export(trained, options.out)}")
+    paths, report = save(trained, options.out), export(trained, options.out)
+    print(report)
+    paths += [report.source, report.header]
+    tell(f"held-out accuracy {trained.share()}, {options.length} epochs", clock, paths)
     return trained.result
 
 

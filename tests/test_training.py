@@ -46,7 +46,7 @@ def test_the_command_leaves_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     train_digits.main(["--epochs", "2", "--seed", "3", "--out", str(tmp_path / "run")])
     printed = capsys.readouterr().out
     assert "held-out accuracy" in printed
-    assert "75.0 KiB of constants" in printed and (tmp_path / "run" / "model.h").exists()
+    assert "653.0 KiB of constants" in printed and (tmp_path / "run" / "model.h").exists()
     for name in ("weights.safetensors", "training.png", "graph.svg", "history.csv", "model.c"):
         assert str(tmp_path / "run" / name) in printed
     weights = nn.load_file(tmp_path / "run" / "weights.safetensors")
