@@ -61,7 +61,8 @@ def program(body: str) -> list[str]:
 def script(folder: Path, body: str) -> list[str]:
     """The same as a file, which a worker that is not forked can import."""
     path = folder / "program.py"
-    path.write_text(f"{PROGRAM}\nif __name__ == '__main__':\n    {body}\n")
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it"
+    path.write_text(f"import signal\n{PROGRAM}\nif __name__ == '__main__':\n    {heard}\n    {body}\n")
     return [sys.executable, str(path)]
 
 
@@ -126,6 +127,8 @@ def test_an_interrupted_program_leaves_nothing(
     finally:
         for each in of_session(process.pid):
             os.kill(each, signal.SIGKILL)
+        with process:  # closes the pipes
+            pass
 
 
 @pytest.mark.parametrize(
