@@ -32,6 +32,8 @@ class CrossEntropy(Op):
         if not 0.0 <= label_smoothing <= 1.0:
             raise ValueError(f"CrossEntropy: label_smoothing must lie between 0 and 1, not {label_smoothing}")
         self.reduction = reduction
+        if not isinstance(ignore_index, int):
+            raise nd.ArgumentError(f"CrossEntropy: ignore_index is {ignore_index!r}; pass an int")
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
