@@ -9,7 +9,7 @@ from treadle.optim import SGD
 
 def test_a_transformers_step_takes_less_memory() -> None:
     shape = (8, 32, 128)
-    assert peak(transformer, shape, nd.bfloat16) < 0.85 * peak(transformer, shape, nd.float32)
+    assert peak(transformer, shape, nd.bfloat16) < 0.95 * peak(transformer, shape, nd.float32)
 
 
 def test_an_lstms_step_takes_less_memory() -> None:

@@ -176,8 +176,11 @@ def test_histogram(device: str, data: st.DataObject) -> None:
     limits = data.draw(st.none() | st.sampled_from([(-1.0, 3.0), (2.0, 2.0)])) if isinstance(bins, int) else None
     hypothesis.note(f"nd.histogram({operand.code(device)}, {bins}, range={limits})")
     x = operand.numpy()
+    try:
+        expected_edges = np.histogram_bin_edges(x, bins, limits)
+    except ValueError:  # "Too many bins for data range": NumPy refuses neighbouring numbers
+        hypothesis.reject()
     actual = nd.histogram(operand.array(device), bins, range=limits)
-    expected_edges = np.histogram_bin_edges(x, bins, limits)
     assert_same(actual.edges, np.asarray(expected_edges, np.float64), ulps=4, slack=1e-14, zero_signs=False)
     expected = np.histogram(x, actual.edges.to_device("cpu").numpy())[0]  # our edges may differ in the last bit
     assert_same(actual.counts, expected)
