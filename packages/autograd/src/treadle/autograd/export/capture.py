@@ -14,7 +14,7 @@ from treadle.autograd.export.recorder import Recorder
 from treadle.autograd.export.tracing import Replay, trace
 from treadle.autograd.export.updates import Update
 from treadle.autograd.gradients import grad
-from treadle.autograd.mode import enable_grad, no_grad
+from treadle.autograd.mode import enable_grad, lazy, no_grad
 from treadle.ndarray import NDArray
 
 __all__ = ["capture", "tensors"]
@@ -87,7 +87,7 @@ def _parameters(function: Callable[..., Any], inputs: Sequence[Tensor]) -> dict[
     named: Any = getattr(function, "named_parameters", None)
     if named is not None:
         return dict(named())
-    with _Leaves() as leaves:
+    with lazy(False), _Leaves() as leaves:
         function(*inputs)
     return {each.name or f"parameter{at}": each for at, each in enumerate(leaves.found.values())}
 
