@@ -3,6 +3,7 @@
 import builtins
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,10 @@ def test_nothing_to_train_is_an_error() -> None:
         capture(lambda x: ag.sum(x), ONE, train=SGD(0.1))
     with pytest.raises(ExportError, match="w: to be trained"):
         capture(lambda x: ag.sum(x), ONE, train=SGD(0.1), parameters={"w": ag.ones((2,))})
+
+
+def test_compile_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    quick = compile(lambda x: ag.exp(x), ag.Tensor([0.0]))
+    assert list(tmp_path.iterdir()) == []
+    assert quick(ag.Tensor([0.0])).tolist() == [1.0]

@@ -1,7 +1,6 @@
 """``compile``: the same C at home, built into a shared library and called without a copy."""
 
 import ctypes
-import hashlib
 import os
 import shlex
 import shutil
@@ -99,7 +98,8 @@ def compile(
     """
     program = capture(function, example_input, verify=verify)
     written = write_c(program, "compiled", Target(tile=64, unrolled=False))
-    return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, flags))))
+    with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
+        return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, Path(folder), flags))))
 
 
 def _compiler() -> list[str]:
@@ -110,21 +110,13 @@ def _compiler() -> list[str]:
     raise ExportError("compile: no C compiler was found; install gcc or clang, or name one in the variable CC")
 
 
-def build_library(written: CSource, flags: Sequence[str] = FLAGS) -> Path:
-    """Build the shared library of a program; kept for the life of the process's temporary folder."""
-    digest = hashlib.sha256((written.source + repr(flags)).encode()).hexdigest()[:16]
-    folder = Path(tempfile.mkdtemp(prefix=f"treadle-{digest}-"))
-    try:
-        source = folder / f"{written.name}.c"
-        source.write_text(written.source)
-        (folder / f"{written.name}.h").write_text(written.header)
-        library = folder / f"{written.name}.so"
-        command = [*_compiler(), *flags, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise ExportError(f"compile: {' '.join(command[:1])} failed:\n{done.stderr[-2000:]}")
-        kept = Path(tempfile.gettempdir()) / f"{folder.name}.so"
-        shutil.move(library, kept)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return kept
+def build_library(written: CSource, folder: Path, flags: Sequence[str] = FLAGS) -> Path:
+    """Build the shared library of a program in a folder; once it is loaded, the folder may go."""
+    source, library = folder / f"{written.name}.c", folder / f"{written.name}.so"
+    source.write_text(written.source)
+    (folder / f"{written.name}.h").write_text(written.header)
+    command = [*_compiler(), *flags, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise ExportError(f"compile: {' '.join(command[:1])} failed:\n{done.stderr[-2000:]}")
+    return library
