@@ -359,7 +359,7 @@ def reshape(Strided x not None, /, shape, *, copy=None):
     >>> nd.reshape(nd.arange(6), (2, -1)).shape
     (2, 3)
     """
-    return x.in_shape(shape, copy is not False, bool(copy))
+    return x.in_shape(shape, (), copy is not False, bool(copy))
 
 
 def from_memory(object owner, DType dtype, Device device=None):

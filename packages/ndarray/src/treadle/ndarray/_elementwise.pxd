@@ -28,7 +28,8 @@ cdef extern from "kernels/slots.h" nogil:
         void (*merge)(int64_t n, const char *source, char *acc) noexcept nogil
         void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so) noexcept nogil
         void (*scan_start)(int64_t n, char *acc) noexcept nogil
-        void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so) noexcept nogil
+        void (*scan)(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t x_step, char *out, int64_t so,
+                     int64_t out_step) noexcept nogil
     ctypedef struct td_arg_reduction:
         int64_t (*row)(int64_t n, const char *x, int64_t sx) noexcept nogil
         void (*column)(int64_t n, const char *x, int64_t sx, char *best) noexcept nogil

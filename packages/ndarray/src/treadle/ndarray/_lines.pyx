@@ -182,16 +182,15 @@ cdef void _scan_lines(void *context, int64_t block) noexcept nogil:
     cdef const Lines *lines = <const Lines *>context
     cdef Cursor cursor
     cdef char *at[4]
-    cdef int64_t i, count
+    cdef int64_t count
     cdef int run = lines.walk.ndim - 1
     _open_block(lines, block, &cursor)
     while True:
         count = next_piece(&lines.walk, &cursor, CHUNK, at)
         if count == 0:
             return
-        for i in range(count):
-            lines.scan.scan(lines.length, at[0] + i * lines.walk.strides[0][run], lines.stride,
-                            at[1] + i * lines.walk.strides[1][run], lines.out_stride)
+        lines.scan.scan(lines.length, at[0], lines.stride, count, lines.walk.strides[0][run],
+                        at[1], lines.out_stride, lines.walk.strides[1][run])
 
 
 cdef void _scan_chunks(void *context, int64_t block) noexcept nogil:

@@ -200,25 +200,25 @@ cdef class Operators(Strided):
         """
         return self.view_matrix_transposed()
 
-    def reshape(self, *shape, copy=None):
+    def reshape(self, shape=(), *lengths, copy=None):
         """:func:`treadle.ndarray.reshape`; the shape may be given as separate ints.
 
         >>> import treadle.ndarray as nd
         >>> nd.arange(6).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return self.in_shape(shape[0] if len(shape) == 1 else shape, copy is not False, copy is not None and copy)
+        return self.in_shape(shape, lengths, copy is not False, copy is not None and copy)
 
-    def transpose(self, *axes):
+    def transpose(self, axes=None, *more):
         """The axes in another order, a view; without arguments in reverse. ShapeError unless each is named once.
 
         >>> import treadle.ndarray as nd
         >>> nd.zeros((2, 3, 4)).transpose(1, 2, 0).shape
         (3, 4, 2)
         """
-        if not axes or (len(axes) == 1 and axes[0] is None):
+        if axes is None and not more:
             return self.transposed()
-        return self.view_permuted(axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+        return self.view_permuted((axes,) + more if more or isinstance(axes, int) else axes)
 
     def squeeze(self, axis=None):
         """Without axes of length 1, all or those named, a view. ShapeError where a named one is longer.
@@ -236,7 +236,7 @@ cdef class Operators(Strided):
         >>> nd.eye(2).flatten().tolist()
         [1.0, 0.0, 0.0, 1.0]
         """
-        return copied(self).in_shape(-1, True, False)
+        return copied(self).in_shape(-1, (), True, False)
 
     def ravel(self):
         """1-D in C order, a view where possible.
@@ -247,7 +247,7 @@ cdef class Operators(Strided):
         >>> x.tolist()
         [[5.0, 0.0], [0.0, 0.0]]
         """
-        return self.in_shape(-1, True, False)
+        return self.in_shape(-1, (), True, False)
 
     def copy(self):
         """A fresh C-contiguous array with the same elements.

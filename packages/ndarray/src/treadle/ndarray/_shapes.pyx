@@ -29,24 +29,37 @@ cdef tuple shape_argument(object shape):
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 
 
-cdef int read_lengths(object shape, td_view *view, str op) except -1:
-    """Read an int or a sequence of ints, of any sign, into view.shape and view.ndim. Too large ones are cut."""
+cdef int _add_length(object length, td_view *view, str op) except -1:
     cdef int beyond = 0
-    cdef int64_t length
-    if not PyTuple_CheckExact(shape):
-        shape = shape_argument(shape)
-    if len(<tuple>shape) > TD_MAX_NDIM:
-        raise ShapeError(f"{op}: {len(shape)} dimensions; at most {TD_MAX_NDIM} are possible")
+    cdef int64_t value
+    if not PyLong_CheckExact(length):
+        try:
+            length = operator.index(length)
+        except TypeError:
+            raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not one of {length!r}") from None
+    value = PyLong_AsLongLongAndOverflow(length, &beyond)
+    view.shape[view.ndim] = (<int64_t>1 << 62) * beyond if beyond else value
+    view.ndim += 1
+    return 0
+
+
+cdef int read_lengths(object shape, td_view *view, str op, tuple more=()) except -1:
+    """Read an int or a sequence of ints, of any sign, into view.shape and view.ndim. Too large ones are cut.
+
+    Where ``more`` has lengths, the shape is its first one only.
+    """
+    cdef Py_ssize_t first = 0
     view.ndim = 0
+    if more:
+        first = 1
+        _add_length(shape, view, op)
+        shape = more
+    elif not PyTuple_CheckExact(shape):
+        shape = shape_argument(shape)
+    if len(<tuple>shape) + first > TD_MAX_NDIM:
+        raise ShapeError(f"{op}: {len(shape) + first} dimensions; at most {TD_MAX_NDIM} are possible")
     for each in <tuple>shape:
-        if not PyLong_CheckExact(each):
-            try:
-                each = operator.index(each)
-            except TypeError:
-                raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not {shape!r}") from None
-        length = PyLong_AsLongLongAndOverflow(each, &beyond)
-        view.shape[view.ndim] = (<int64_t>1 << 62) * beyond if beyond else length
-        view.ndim += 1
+        _add_length(each, view, op)
     return 0
 
 

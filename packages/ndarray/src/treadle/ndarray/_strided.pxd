@@ -22,8 +22,8 @@ cdef class Strided:
     cdef Strided transposed(self)
     cdef Strided sliced(self, tuple key)
     cdef tuple shape_tuple(self)
-    cdef Strided in_shape(self, shape, bint may_copy, bint must_copy)
-    cdef object _no_reshape(self, shape)
+    cdef Strided in_shape(self, shape, tuple more, bint may_copy, bint must_copy)
+    cdef object _no_reshape(self, shape, tuple more)
     cdef int _keep_axes(self, Strided out, int axis, int count) except -1
     cdef int _keep(self, Strided out, int64_t length, int64_t stride) except -1
     cdef int64_t _place(self, object index, int axis) except -1

@@ -406,41 +406,44 @@ cdef class Strided:
                                 f"(shape {self.shape_tuple()})")
         return place + length if place < 0 else place
 
-    cdef Strided in_shape(self, shape, bint may_copy, bint must_copy):
-        """The same elements under another shape, of which one length may be -1: a view if possible and wanted."""
+    cdef Strided in_shape(self, shape, tuple more, bint may_copy, bint must_copy):
+        """The same elements under another shape, of which one length may be -1: a view if possible and wanted.
+
+        The shape is one argument, or its first length and, in ``more``, the others.
+        """
         cdef td_view view
         cdef Strided out
         cdef int64_t size = 1
         cdef int64_t length
         cdef int unknown = -1
         cdef int axis
-        read_lengths(shape, &view, "reshape")
+        read_lengths(shape, &view, "reshape", more)
         for axis in range(view.ndim):
             length = view.shape[axis]
             if length == -1 and unknown < 0:
                 unknown = axis
             elif length < 0 or length > <int64_t>1 << 56 or (
                     (length | size) >> 28 and length and size > (<int64_t>1 << 56) // length):
-                raise self._no_reshape(shape)
+                raise self._no_reshape(shape, more)
             else:
                 size *= length
         if unknown >= 0:
             if size == 0 or self.size % size != 0:
-                raise self._no_reshape(shape)
+                raise self._no_reshape(shape, more)
             view.shape[unknown] = self.size // size
         elif size != self.size:
-            raise self._no_reshape(shape)
+            raise self._no_reshape(shape, more)
         out = None if must_copy else self.reshaped(&view)
         if out is None:
             if not may_copy:
                 raise ValueError(f"reshape: shape {self.shape_tuple()} with strides {self.strides} has no view of "
-                                 f"shape {shape_argument(shape)}")
+                                 f"shape {(shape, *more) if more else shape_argument(shape)}")
             out = (<Strided>(<object>self).copy()).reshaped(&view)
         return out
 
-    cdef object _no_reshape(self, shape):
-        return ShapeError(f"reshape: {self.size} elements of shape {self.shape_tuple()} do not fit "
-                          f"{shape_argument(shape)}")
+    cdef object _no_reshape(self, shape, tuple more):
+        shape = (shape,) + more if more else shape_argument(shape)
+        return ShapeError(f"reshape: {self.size} elements of shape {self.shape_tuple()} do not fit {shape}")
 
 
 cdef int _raise_slice_error(object each) except -1:

@@ -109,13 +109,16 @@ DEFINE_COMPLEX_SUM(c128, td_c128, f64, double)
 #define NARROWED_c64(x) td_narrowed(x)
 #define NARROWED_c128(x) (x)
 #define DEFINE_COMPLEX_SCAN(sfx, ctype, ...) \
-    static void reduce_scan_prod_##sfx(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
+    static void reduce_scan_prod_##sfx(int64_t n, const char *xp, int64_t sx, int64_t lines, int64_t x_step, \
+                                       char *out, int64_t so, int64_t out_step) \
     { \
-        td_c128 acc = {1.0, 0.0}; \
-        for (int64_t i = 0; i < n; i++) { \
-            const td_c128 x = WIDENED_##sfx(READ(ctype, xp, sx, i)); \
-            acc = i == 0 ? x : td_multiply_c128(acc, x); \
-            STEP(ctype, out, so, i) = NARROWED_##sfx(acc); \
+        for (; lines > 0; lines--, xp += x_step, out += out_step) { \
+            td_c128 acc = {1.0, 0.0}; \
+            for (int64_t i = 0; i < n; i++) { \
+                const td_c128 x = WIDENED_##sfx(READ(ctype, xp, sx, i)); \
+                acc = i == 0 ? x : td_multiply_c128(acc, x); \
+                STEP(ctype, out, so, i) = NARROWED_##sfx(acc); \
+            } \
         } \
     }
 TD_TYPES_COMPLEX(DEFINE_COMPLEX_SCAN, )

@@ -69,13 +69,16 @@ static void half_finish(int64_t n, const char *acc, double divisor, char *out, i
     { \
         HALF_FINISH_##op(op, sfx); \
     } \
-    static void reduce_scan_##op##_##sfx(int64_t n, const char *x, int64_t sx, char *out, int64_t so) \
+    static void reduce_scan_##op##_##sfx(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t x_step, \
+                                         char *out, int64_t so, int64_t out_step) \
     { \
-        double acc; \
-        scan_start_##op##_f32(1, (char *)&acc); \
-        for (int64_t i = 0; i < n; i++) { \
-            reduce_row_##op##_##sfx(1, x + i * sx, sx, (char *)&acc); \
-            reduce_finish_##op##_##sfx(1, (const char *)&acc, 1.0, out + i * so, so); \
+        for (; lines > 0; lines--, x += x_step, out += out_step) { \
+            double acc; \
+            scan_start_##op##_f32(1, (char *)&acc); \
+            for (int64_t i = 0; i < n; i++) { \
+                reduce_row_##op##_##sfx(1, x + i * sx, sx, (char *)&acc); \
+                reduce_finish_##op##_##sfx(1, (const char *)&acc, 1.0, out + i * so, so); \
+            } \
         } \
     }
 #define X(op, TYPES, ...) HALVES_##TYPES(DEFINE_HALF_REDUCE, op)

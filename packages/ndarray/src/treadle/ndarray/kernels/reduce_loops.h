@@ -13,6 +13,8 @@
 
 /* Lines that are folded at once into accumulators side by side, which are then read and written less often. */
 #define FOLDED_LINES 4
+/* Lines that are scanned at once: each step of a scan waits for the one before it in its line. */
+#define SCANNED_LINES 4
 
 #define DEFINE_REDUCE(sfx, ctype, op, ACC, identity, combine) \
     static void reduce_start_##op##_##sfx(int64_t n, char *acc_) \
@@ -157,16 +159,34 @@
         for (int64_t i = 0; i < n; i++) \
             ((ACC *)acc_)[i] = SCAN_START_##op(ACC, ((ACC *)acc_)[i]); \
     } \
-    static void reduce_scan_##op##_##sfx(int64_t n, const char *xp, int64_t sx, char *out, int64_t so) \
+    static void reduce_scan_##op##_##sfx(int64_t n, const char *xp, int64_t sx, int64_t lines, int64_t x_step, \
+                                         char *outp, int64_t so, int64_t out_step) \
     { \
         typedef ctype T; \
-        ACC acc; \
-        scan_start_##op##_##sfx(1, (char *)&acc); \
-        for (int64_t i = 0; i < n; i++) { \
-            T x = READ(T, xp, sx, i); \
-            acc = combine; \
-            double divisor = 1.0; \
-            FINISH_##op(T, ACC) \
+        const double divisor = 1.0; \
+        for (; lines >= SCANNED_LINES; lines -= SCANNED_LINES) { \
+            ACC accs[SCANNED_LINES]; \
+            scan_start_##op##_##sfx(SCANNED_LINES, (char *)accs); \
+            for (int64_t i = 0; i < n; i++) \
+                for (int line = 0; line < SCANNED_LINES; line++) { \
+                    const T x = READ(T, xp + line * x_step, sx, i); \
+                    char *const out = outp + line * out_step; \
+                    ACC acc = accs[line]; \
+                    acc = accs[line] = combine; \
+                    FINISH_##op(T, ACC) \
+                } \
+            xp += SCANNED_LINES * x_step; \
+            outp += SCANNED_LINES * out_step; \
+        } \
+        for (; lines > 0; lines--, xp += x_step, outp += out_step) { \
+            ACC acc; \
+            char *const out = outp; \
+            scan_start_##op##_##sfx(1, (char *)&acc); \
+            for (int64_t i = 0; i < n; i++) { \
+                const T x = READ(T, xp, sx, i); \
+                acc = combine; \
+                FINISH_##op(T, ACC) \
+            } \
         } \
     }
 /* A scan always has a first element, and running sums of -0.0 are -0.0: only that leaves every number as it is. */

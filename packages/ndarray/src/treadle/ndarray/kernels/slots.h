@@ -50,7 +50,8 @@ typedef struct {
     void (*merge)(int64_t n, const char *from, char *acc);                        /* acc[i] takes from[i] */
     void (*finish)(int64_t n, const char *acc, double divisor, char *out, int64_t so); /* out[i] = acc[i] / divisor */
     void (*scan_start)(int64_t n, char *acc);                                     /* acc[i] = what scans start from */
-    void (*scan)(int64_t n, const char *x, int64_t sx, char *out, int64_t so);    /* running acc, written out */
+    void (*scan)(int64_t n, const char *x, int64_t sx, int64_t lines, int64_t x_step, /* running acc, written out, */
+                 char *out, int64_t so, int64_t out_step);                        /* of lines by steps of bytes */
 } td_reduction;
 
 /* The index of the first largest (argmax) or smallest element; n > 0. */
