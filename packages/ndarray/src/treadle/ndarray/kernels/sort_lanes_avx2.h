@@ -1,6 +1,7 @@
 /* AVX2 operations on a register of keys, for sort_network.h and sort_quick.h. Stamped for KEY_BITS 32 and 64.
  *
- * order_d(x, y): the smaller of x and y in the lanes whose number has the bit d clear, the larger in the others. */
+ * halves_d(x, y): x in the lanes whose number has the bit d clear, y in the others; order_d(x, y): the smaller of the two
+ * in the former, the larger in the latter. */
 typedef __m256i NAME(lanes);
 #define MOST_ROWS 16
 #if KEY_BITS == 32
@@ -47,14 +48,15 @@ static inline NAME(lanes) NAME(zip_high)(NAME(lanes) x, NAME(lanes) y)
     return _mm256_permute2x128_si256(OP(unpacklo)(x, y), OP(unpackhi)(x, y), 0x31);
 }
 
+#define ORDER(d, upper) \
+    static inline NAME(lanes) NAME(halves_##d)(NAME(lanes) x, NAME(lanes) y) { return _mm256_blend_epi32(x, y, upper); } \
+    static inline NAME(lanes) NAME(order_##d)(NAME(lanes) x, NAME(lanes) y) \
+    { \
+        return NAME(halves_##d)(NAME(min)(x, y), NAME(max)(x, y)); \
+    }
 #if KEY_BITS == 32
 static inline NAME(lanes) NAME(min)(NAME(lanes) x, NAME(lanes) y) { return _mm256_min_epi32(x, y); }
 static inline NAME(lanes) NAME(max)(NAME(lanes) x, NAME(lanes) y) { return _mm256_max_epi32(x, y); }
-#define ORDER(d, upper) \
-    static inline NAME(lanes) NAME(order_##d)(NAME(lanes) x, NAME(lanes) y) \
-    { \
-        return _mm256_blend_epi32(NAME(min)(x, y), NAME(max)(x, y), upper); \
-    }
 ORDER(1, 0xaa)
 ORDER(2, 0xcc)
 ORDER(4, 0xf0)
@@ -79,11 +81,6 @@ static inline NAME(lanes) NAME(max)(NAME(lanes) x, NAME(lanes) y)
 {
     return _mm256_blendv_epi8(y, x, _mm256_cmpgt_epi64(x, y));
 }
-#define ORDER(d, upper) \
-    static inline NAME(lanes) NAME(order_##d)(NAME(lanes) x, NAME(lanes) y) \
-    { \
-        return _mm256_blend_epi32(NAME(min)(x, y), NAME(max)(x, y), upper); \
-    }
 ORDER(1, 0xcc)
 ORDER(2, 0xf0)
 static inline NAME(lanes) NAME(reverse_2)(NAME(lanes) x) { return _mm256_shuffle_epi32(x, 0x4e); }

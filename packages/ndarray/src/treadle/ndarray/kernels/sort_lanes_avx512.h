@@ -1,6 +1,7 @@
 /* AVX-512 operations on a register of keys, for sort_network.h and sort_quick.h. Stamped for KEY_BITS 32 and 64.
  *
- * order_d(x, y): the smaller of x and y in the lanes whose number has the bit d clear, the larger in the others. */
+ * halves_d(x, y): x in the lanes whose number has the bit d clear, y in the others; order_d(x, y): the smaller of the two
+ * in the former, the larger in the latter. */
 typedef __m512i NAME(lanes);
 #define MOST_ROWS 16
 #if KEY_BITS == 32
@@ -32,6 +33,10 @@ static inline NAME(lanes) NAME(load_part)(const KEY *from, int64_t n)
 static inline void NAME(store_part)(KEY *to, int64_t n, NAME(lanes) x) { OP(mask_storeu)(to, NAME(first)(n), x); }
 
 #define ORDER(d, upper) \
+    static inline NAME(lanes) NAME(halves_##d)(NAME(lanes) x, NAME(lanes) y) \
+    { \
+        return OP(mask_blend)((NAME(lane_mask))(upper), x, y); \
+    } \
     static inline NAME(lanes) NAME(order_##d)(NAME(lanes) x, NAME(lanes) y) \
     { \
         return OP(mask_max)(OP(min)(x, y), (NAME(lane_mask))(upper), x, y); \

@@ -6,23 +6,59 @@ enum { COUNT_FROM = 256, COUNT_RANGE = 1 << 16, COUNT_WORTH = 8, SPARE_IN_CACHE 
 /* Whether n keys between smallest and largest are few enough to be counted instead of sorted. */
 static inline int is_countable(int64_t n, uint64_t range) { return range < COUNT_RANGE && range < (uint64_t)n / COUNT_WORTH; }
 
+#if defined(TD_SORT_LANES)
+/* Keys of a long line are parted on their way in, which saves a pass: by a pivot out of a sample of registers from
+ * pseudo-random places. */
+enum { STAGE = 512 };
+#define DEFINE_LOAD_PARTED(sfx, T, width) \
+    static int load_parted_##sfx(int64_t n, const char *x, int64_t sx, int##width##_t turn, int##width##_t *keys, \
+                                 int64_t *low) \
+    { \
+        enum { SAMPLE = keys_##width##_BLOCK / 2, LENGTH = SAMPLE / 8 }; \
+        int##width##_t stage[STAGE], pivot; \
+        int64_t right = n, count; \
+        uint64_t state = (uint64_t)n; \
+        int found = 0; \
+        for (int part = 0; part < 8; part++) { \
+            state = state * 6364136223846793005u + 1442695040888963407u; \
+            const int64_t place = (int64_t)(((state >> 32) * (uint64_t)(n - LENGTH + 1)) >> 32); \
+            load_##sfx(LENGTH, x + place * sx, sx, turn, stage + part * LENGTH); \
+        } \
+        pivot = keys_##width##_middle(SAMPLE, stage); \
+        for (int64_t i = 0; i < n; i += count) { \
+            count = i == 0 && n % STAGE ? n % STAGE : STAGE; \
+            found |= load_##sfx(count, x + i * sx, sx, turn, stage); \
+            keys_##width##_part_more(count, stage, keys, pivot, low, &right); \
+        } \
+        return found; \
+    }
+#define LOAD_PARTED(sfx, width, n, x, sx, turn, keys, low) \
+    (n) > keys_##width##_BLOCK ? load_parted_##sfx(n, x, sx, turn, keys, low) : load_##sfx(n, x, sx, turn, keys)
+#else
+#define DEFINE_LOAD_PARTED(sfx, T, width)
+#define LOAD_PARTED(sfx, width, n, x, sx, turn, keys, low) load_##sfx(n, x, sx, turn, keys)
+#endif
+
 #define DEFINE_VALUES(sfx, T, width, turned, is_float) \
+    DEFINE_LOAD_PARTED(sfx, T, width) \
     static void values_##sfx(int64_t n, const char *x, int64_t sx, char *values, int64_t sv, int descending, \
                              void *scratch) \
     { \
         int##width##_t *keys = scratch, turn = descending ? -1 : 0; \
         const keys_##width##_form form = {(int##width##_t)(turned ^ turn), is_float}; \
-        int64_t kept = n; \
-        const int found = load_##sfx(n, x, sx, turn, keys); \
-        if (found & HAS_NAN) \
+        int64_t kept = n, low = 0; \
+        const int found = LOAD_PARTED(sfx, width, n, x, sx, turn, keys, &low); \
+        if (found & HAS_NAN) { \
             kept = drop_nans_##sfx(n, x, sx, turn, keys); \
+            low = 0; \
+        } \
         if (!is_float && count_##width(n, keys, keys + n)) \
             store_##sfx(n, keys, turn, values, sv); \
         else if (sizeof(T) == sizeof *keys && sv == sizeof(T)) \
-            keys_##width##_sort_into(kept, keys, n < SPARE_IN_CACHE ? keys + n : (int##width##_t *)values, \
-                                     (int##width##_t *)values, &form); \
+            keys_##width##_sort_parts(kept, low, keys, n < SPARE_IN_CACHE ? keys + n : (int##width##_t *)values, \
+                                      (int##width##_t *)values, &form); \
         else { \
-            keys_##width##_sort(kept, keys, keys + n); \
+            keys_##width##_sort_parts(kept, low, keys, keys + n, keys, &keys_##width##_as_keys); \
             store_##sfx(kept, keys, turn, values, sv); \
         } \
         restore_##sfx(n, x, sx, kept, found, values, sv); \

@@ -64,9 +64,9 @@
     }
 #define MEET(reverse, half, i, j) \
     { \
-        const NAME(lanes) first = v[i], second = v[j]; \
-        v[i] = NAME(order_##half)(first, NAME(reverse)(second)); \
-        v[j] = NAME(order_##half)(second, NAME(reverse)(first)); \
+        const NAME(lanes) other = NAME(reverse)(v[j]), low = NAME(min)(v[i], other), high = NAME(max)(v[i], other); \
+        v[i] = NAME(halves_##half)(low, high); \
+        v[j] = NAME(reverse)(NAME(halves_##half)(high, low)); \
     }
 #define MEET_2(i, j) MEET(reverse_2, 1, i, j)
 #define MEET_4(i, j) MEET(reverse_4, 2, i, j)

@@ -7,11 +7,11 @@
  * so that no order of keys makes the time quadratic (Musser, "Introspective sorting and selection algorithms", 1997). */
 enum { NAME(BLOCK) = MOST_ROWS * LANES };
 
-/* Parts n keys by the pivot: those below it first. Returns how many they are. */
-static int64_t NAME(part)(int64_t n, const KEY *from, KEY *to, KEY pivot)
+/* Parts n keys by the pivot: those below it go to to[*left_] and on, the others end before to[*right_]. */
+static inline void NAME(part_more)(int64_t n, const KEY *from, KEY *to, KEY pivot, int64_t *left_, int64_t *right_)
 {
     const NAME(lanes) pivots = NAME(all)(pivot);
-    int64_t left = 0, right = n, i = 0;
+    int64_t left = *left_, right = *right_, i = 0;
     td_sort_moved += n;
     for (; i < n % LANES; i++) {
         const KEY key = from[i];
@@ -25,6 +25,15 @@ static int64_t NAME(part)(int64_t n, const KEY *from, KEY *to, KEY pivot)
         left += below;
         right -= LANES - below;
     }
+    *left_ = left;
+    *right_ = right;
+}
+
+/* Parts n keys by the pivot: those below it first. Returns how many they are. */
+static int64_t NAME(part)(int64_t n, const KEY *from, KEY *to, KEY pivot)
+{
+    int64_t left = 0, right = n;
+    NAME(part_more)(n, from, to, pivot, &left, &right);
     return left;
 }
 
@@ -73,6 +82,13 @@ static int NAME(depth)(int64_t n)
 static void NAME(sort_into)(int64_t n, KEY *keys, KEY *spare, KEY *into, const NAME(form) *form)
 {
     NAME(quick)(n, keys, spare, into, form, NAME(depth)(n));
+}
+
+/* The same of keys of which the first `low` are below the others already. */
+static void NAME(sort_parts)(int64_t n, int64_t low, KEY *keys, KEY *spare, KEY *into, const NAME(form) *form)
+{
+    NAME(sort_into)(low, keys, spare, into, form);
+    NAME(sort_into)(n - low, keys + low, spare + low, into + low, form);
 }
 
 #if KEY_BITS == 64 /* the only ones that are selected among */

@@ -102,6 +102,12 @@ static void NAME(sort_into)(int64_t n, KEY *keys, KEY *spare, KEY *into, const N
     NAME(finish)(n, keys, into, form);
 }
 
+static void NAME(sort_parts)(int64_t n, int64_t low, KEY *keys, KEY *spare, KEY *into, const NAME(form) *form)
+{
+    (void)low; /* always 0 here */
+    NAME(sort_into)(n, keys, spare, into, form);
+}
+
 #if KEY_BITS == 64
 static KEY NAME(select)(int64_t n, KEY *keys, KEY *spare, int64_t rank)
 {
