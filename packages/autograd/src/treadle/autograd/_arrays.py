@@ -6,7 +6,7 @@ import treadle.ndarray as nd
 from treadle.ndarray import NDArray
 from treadle.ndarray._elementwise import BINARY_NAMES, UNARY_NAMES
 
-__all__ = ["alike", "binary", "differentiable", "total_version", "unary", "untrack"]
+__all__ = ["alike", "binary", "differentiable", "nbytes", "total_version", "unary", "untrack"]
 
 
 def binary(op: int, x: Any, y: Any) -> Any:
@@ -33,6 +33,11 @@ def differentiable(x: NDArray) -> bool:
 def total_version(saved: tuple[Any, ...]) -> int:
     """The sum of the arrays' version counters. They only grow, so an equal sum means that none has changed."""
     return sum(value.version for value in saved if type(value) is NDArray)
+
+
+def nbytes(value: Any) -> int:
+    """The bytes of an array's elements; 0 for what is no array."""
+    return value.nbytes if type(value) is NDArray else 0
 
 
 def untrack(value: Any) -> None:

@@ -96,10 +96,12 @@ def activation_gradient(str op, Strided gradient not None, Strided saved not Non
 
 
 # --- pooling ----------------------------------------------------------------------------------------------------------
-cdef void _pool_block(void *context, int64_t plane) noexcept nogil:
+cdef void _pool_block(void *context, int64_t block) noexcept nogil:
     cdef const Job *job = <const Job *>context
-    job.kernels.max_pool(job.pool, job.x + plane * job.width * job.itemsize, (job.rows - plane) * job.width,
-                         job.out + plane * job.places * job.itemsize, job.indices + plane * job.places)
+    cdef int64_t plane
+    for plane in range(block * job.rows_per_block, _end(job, block)):
+        job.kernels.max_pool(job.pool, job.x + plane * job.width * job.itemsize, (job.rows - plane) * job.width,
+                             job.out + plane * job.places * job.itemsize, job.indices + plane * job.places)
 
 
 cdef int64_t _read_axes(object given, int64_t filling, int64_t *to) except -1:
@@ -119,6 +121,7 @@ def max_pool(Strided x not None, tuple places, geometry):
     cdef Job job
     cdef td_view shape = x.view
     cdef Strided values, indices
+    cdef int64_t blocks
     cdef int axis
     method = _method(x, "max_pool")
     if not _fits(x) or x.view.ndim > 5 or (method is None and not x.device.is_cpu):
@@ -143,20 +146,23 @@ def max_pool(Strided x not None, tuple places, geometry):
         method(x, geometry, values, indices)
         return values, indices
     job.kernels, job.pool, job.itemsize = &_layers.types[x.view.dtype], &pool, x.dtype.itemsize
-    job.rows = x.view.shape[0] * x.view.shape[1]
+    blocks = _blocks(&job, x.view.shape[0] * x.view.shape[1], job.width)
     job.x, job.out, job.indices = x.view.data, values.view.data, <int64_t *>indices.view.data
     with nogil:
-        parallel_for(job.rows, _pool_block, &job)
+        parallel_for(blocks, _pool_block, &job)
     return values, indices
 
 
-cdef void _pool_gradient_block(void *context, int64_t plane) noexcept nogil:
+cdef void _pool_gradient_block(void *context, int64_t block) noexcept nogil:
     cdef Job *job = <Job *>context
-    cdef char *out = job.out + plane * job.width * job.itemsize
-    memset(out, 0, <size_t>(job.width * job.itemsize))
-    if not job.kernels.max_pool_gradient(job.places, job.width, job.gradient + plane * job.places * job.itemsize,
-                                         job.indices + plane * job.places, out):
-        job.failed = 1
+    cdef int64_t plane
+    cdef char *out
+    for plane in range(block * job.rows_per_block, _end(job, block)):
+        out = job.out + plane * job.width * job.itemsize
+        memset(out, 0, <size_t>(job.width * job.itemsize))
+        if not job.kernels.max_pool_gradient(job.places, job.width, job.gradient + plane * job.places * job.itemsize,
+                                             job.indices + plane * job.places, out):
+            job.failed = 1
 
 
 def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple input_shape):
@@ -164,6 +170,7 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
     cdef td_view shape = gradient.view
     cdef Strided out
     cdef Job job
+    cdef int64_t blocks
     cdef int axis
     method = _method(gradient, "max_pool_gradient")
     if not _fits(gradient) or (method is None and not gradient.device.is_cpu):
@@ -181,8 +188,9 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
         return out
     job.kernels, job.itemsize, job.failed = &_layers.types[gradient.view.dtype], gradient.dtype.itemsize, 0
     job.gradient, job.indices, job.out = gradient.view.data, <int64_t *>indices.view.data, out.view.data
+    blocks = _blocks(&job, shape.shape[0] * shape.shape[1], job.width)
     with nogil:
-        parallel_for(shape.shape[0] * shape.shape[1], _pool_gradient_block, &job)
+        parallel_for(blocks, _pool_gradient_block, &job)
     return None if job.failed else out
 
 

@@ -5,3 +5,4 @@ cdef object unary(int op, object value)
 cdef bint alike(object x, object y) noexcept
 cdef int64_t version(object value) noexcept
 cdef int inexact_kind(object value) noexcept
+cdef int64_t nbytes(object value) noexcept
