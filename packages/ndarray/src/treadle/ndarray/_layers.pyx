@@ -126,13 +126,11 @@ def max_pool(Strided x not None, tuple places, geometry):
         return None
     job.width = _read_axes(x.shape_tuple()[2:], 1, pool.length)
     job.places = _read_axes(places, 1, pool.places)
-    if job.width >= 1 << 30 or job.places == 0:
-        return None
     _read_axes(geometry.kernel, 1, pool.kernel)
     _read_axes(geometry.stride, 1, pool.stride)
     _read_axes(geometry.dilation, 1, pool.dilation)
     _read_axes([before for before, _ in geometry.padding], 0, pool.padding)
-    if (max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE
+    if (job.width >= 1 << 30 or job.places == 0 or max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE
             or 17 * pool.stride[2] + pool.kernel[2] * pool.dilation[2] > TD_POOL_STAGE):
         return None
     for axis in range(2, x.view.ndim):
