@@ -7,7 +7,7 @@
 
 #define ALIGNMENT 64
 #define HUGE_PAGE ((int64_t)2 << 20)
-#define HUGE_FROM ((int64_t)128 << 10) /* packed slivers are walked again and again: address translation counts */
+#define HUGE_FROM ((int64_t)512 << 10) /* packed slivers are walked again and again: address translation counts */
 #define SHELVES 16 /* blocks that are kept: two for each of some threads */
 #define LARGE_SHELVES 4
 #define KEEP_AT_MOST(shelf) (TD_SANITIZED ? -1 : (int64_t)((shelf) < LARGE_SHELVES ? 32 : 4) << 20)
