@@ -6,7 +6,7 @@ from treadle.autograd._node cimport STATE, GraphView, Node, State
 from treadle.autograd._tables cimport Integers, Slots
 from treadle.autograd._tensor cimport Op, Tensor, constant
 
-cdef object _array_type, _functions, _nd, _lock, _UNSHARED, _ALONE
+cdef object _array_type, _functions, _nd, _lock, _UNSHARED, _ALONE, _OWN_RULES
 
 
 cdef class Run:

@@ -1,12 +1,12 @@
 """The engine: reverse-mode differentiation of a graph, without recursion. It holds no data between runs.
 
 1. Discovery. From the roots, breadth first, every node that requires grad gets a slot, and every edge adds one to the
-   in-degree of its operand: the number of contributions its gradient will be summed from.
-2. Values that nobody can see any more, and no rule reads, are dropped.
-3. Kahn's algorithm. A slot whose in-degree has fallen to 0 has its whole gradient; its rule runs, its results are
+   in-degree of its operand: the number of contributions its gradient will be summed from. Then large values that
+   nobody can see any more, and no rule reads, are dropped.
+2. Kahn's algorithm. A slot whose in-degree has fallen to 0 has its whole gradient; its rule runs, its results are
    checked against the operands and added to theirs, and the gradient, the links to the operands and the saved values
    are dropped at once, so that memory falls as the run goes on.
-4. A leaf adds what arrives to ``.grad`` under a lock, in memory of its own.
+3. A leaf adds what arrives to ``.grad`` under a lock, in memory of its own.
 
 Compiled by Cython with the types of ``_engine.pxd``.
 """
@@ -32,12 +32,6 @@ __all__ = ["bind", "differentiate"]
 _array_type = NDArray
 _functions: Any = None
 _lock = threading.Lock()
-
-LARGE = 1 << 16
-"""Bytes of a value that is worth dropping before its node's turn."""
-
-_OWN_RULES = ("treadle.autograd.ops.", "treadle.autograd._tuples", "treadle.nn.functional.")
-"""Where the ops stand whose rules read of their operands only what was saved, the shape, the dtype and the device."""
 
 
 def bind(functions: Any) -> None:
@@ -229,7 +223,7 @@ class Run:
         found: list[int] = []
         for slot in range(len(nodes)):
             node = nodes[slot]
-            if node._op is not None and nbytes(node._data) >= LARGE:
+            if node._op is not None and nbytes(node._data) >= _LARGE:
                 found.append(slot)
         if not found:
             return found
@@ -381,4 +375,8 @@ def _count_node(nodes: list[Any], slot: int) -> int:
 
 
 _UNSHARED = _calibrate()
+
+_LARGE = 1 << 16  # bytes of a value that is worth dropping before its node's turn
+# Where the ops stand whose rules read of their operands only what was saved, the shape, the dtype and the device:
+_OWN_RULES = ("treadle.autograd.ops.", "treadle.autograd._tuples", "treadle.nn.functional.")
 _ALONE = _count_node([constant(_nd.zeros((1,)))], 0)

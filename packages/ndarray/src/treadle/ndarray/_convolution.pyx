@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
 from treadle.ndarray._panels cimport (
-    Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, smaller)
+    ALIGNMENT, Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, smaller)
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32
@@ -168,7 +168,7 @@ cdef void _fill_plane(void *context, int64_t channel) noexcept nogil:
 
 cdef void _show_windows(const Convolution *c, int64_t image, int64_t group, char *planes, bint parallel,
                         Windows *windows) noexcept nogil:
-    """The windows of one image and group; `planes` is NULL where the image needs no copy."""
+    """The windows of one image and group; `planes` has room for them where they are copied."""
     cdef Unit unit
     unit.convolution, unit.planes = c, planes
     unit.x = c.x + image * c.x_batch + group * c.channels * c.x_channel
@@ -242,21 +242,21 @@ cdef int _convolve_unit(const Convolution *c, int64_t number, bint parallel) noe
     cdef int64_t image = number // c.groups
     cdef int64_t group = number % c.groups
     cdef bint moves = c.spreads or c.wide
-    cdef char *planes = acquire_memory(c.channels * c.plane) if c.copies else NULL
+    cdef int64_t planes = ceil_div(c.channels * c.plane, ALIGNMENT) * ALIGNMENT if c.copies else 0
+    cdef int64_t found = c.outputs * c.span * c.itemsize if moves else 0
+    cdef char *memory = acquire_memory(planes + found)
     cdef const char *weight = c.operand + group * c.outputs * c.channels * c.taps * c.itemsize
     cdef char *target = c.out + image * c.out_batch + group * c.outputs * c.out_channel
-    cdef char *out = acquire_memory(c.outputs * c.span * c.itemsize) if moves else target
+    cdef char *out = memory + planes if moves else target
     cdef Windows windows
-    cdef int status = -1
-    if (planes != NULL or not c.copies) and out != NULL:
-        _show_windows(c, image, group, planes, parallel, &windows)
-        status = _multiply_windows(c, &windows, weight, out, parallel)
-        if status == 0 and (moves or c.bias != NULL):
-            _finish(c, group, out, target)
-    if moves and out != NULL:
-        release_memory(out)
-    if planes != NULL:
-        release_memory(planes)
+    cdef int status
+    if memory == NULL:
+        return -1
+    _show_windows(c, image, group, memory, parallel, &windows)
+    status = _multiply_windows(c, &windows, weight, out, parallel)
+    if status == 0 and (moves or c.bias != NULL):
+        _finish(c, group, out, target)
+    release_memory(memory)
     return status
 
 

@@ -106,8 +106,7 @@ cdef void _pool_block(void *context, int64_t block) noexcept nogil:
 
 cdef int64_t _read_axes(object given, int64_t filling, int64_t *to) except -1:
     """Up to three numbers, those of missing axes in front; their product."""
-    cdef int missing = 3 - <int>len(given)
-    cdef int axis
+    cdef int axis, missing = 3 - <int>len(given)
     cdef int64_t product = 1
     for axis in range(3):
         to[axis] = filling if axis < missing else given[axis - missing]
@@ -121,22 +120,18 @@ def max_pool(Strided x not None, tuple places, geometry):
     cdef Job job
     cdef td_view shape = x.view
     cdef Strided values, indices
-    cdef int64_t blocks
     cdef int axis
     method = _method(x, "max_pool")
     if not _fits(x) or x.view.ndim > 5 or (method is None and not x.device.is_cpu):
         return None
     job.width = _read_axes(x.shape_tuple()[2:], 1, pool.length)
     job.places = _read_axes(places, 1, pool.places)
-    if job.width >= 1 << 30 or job.places == 0:
-        return None
     _read_axes(geometry.kernel, 1, pool.kernel)
     _read_axes(geometry.stride, 1, pool.stride)
     _read_axes(geometry.dilation, 1, pool.dilation)
     _read_axes([before for before, _ in geometry.padding], 0, pool.padding)
-    if max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE:
-        return None
-    if 17 * pool.stride[2] + pool.kernel[2] * pool.dilation[2] > TD_POOL_STAGE:
+    if (job.width >= 1 << 30 or job.places == 0 or max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE
+            or 17 * pool.stride[2] + pool.kernel[2] * pool.dilation[2] > TD_POOL_STAGE):
         return None
     for axis in range(2, x.view.ndim):
         shape.shape[axis] = places[axis - 2]
@@ -146,10 +141,9 @@ def max_pool(Strided x not None, tuple places, geometry):
         method(x, geometry, values, indices)
         return values, indices
     job.kernels, job.pool, job.itemsize = &_layers.types[x.view.dtype], &pool, x.dtype.itemsize
-    blocks = _blocks(&job, x.view.shape[0] * x.view.shape[1], job.width)
     job.x, job.out, job.indices = x.view.data, values.view.data, <int64_t *>indices.view.data
     with nogil:
-        parallel_for(blocks, _pool_block, &job)
+        parallel_for(_blocks(&job, shape.shape[0] * shape.shape[1], job.width), _pool_block, &job)
     return values, indices
 
 
@@ -170,7 +164,6 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
     cdef td_view shape = gradient.view
     cdef Strided out
     cdef Job job
-    cdef int64_t blocks
     cdef int axis
     method = _method(gradient, "max_pool_gradient")
     if not _fits(gradient) or (method is None and not gradient.device.is_cpu):
@@ -188,9 +181,8 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
         return out
     job.kernels, job.itemsize, job.failed = &_layers.types[gradient.view.dtype], gradient.dtype.itemsize, 0
     job.gradient, job.indices, job.out = gradient.view.data, <int64_t *>indices.view.data, out.view.data
-    blocks = _blocks(&job, shape.shape[0] * shape.shape[1], job.width)
     with nogil:
-        parallel_for(blocks, _pool_gradient_block, &job)
+        parallel_for(_blocks(&job, shape.shape[0] * shape.shape[1], job.width), _pool_gradient_block, &job)
     return None if job.failed else out
 
 
