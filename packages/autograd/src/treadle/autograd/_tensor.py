@@ -71,6 +71,7 @@ class Op:
     """
 
     holomorphic = False
+    selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
