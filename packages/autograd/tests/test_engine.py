@@ -446,14 +446,14 @@ def test_a_sum_in_place_touches_nothing_that_somebody_holds(device: str) -> None
     x = ag.Tensor(np.ones((2, 2000)), requires_grad=True)
     y = x * 1.0
     seen: list[Any] = []
-    uses = [y * 3.0, y + 0.0, y[0], y.reshape(4000), y.sum(axis=0), y * 5.0]
+    uses = [y + 0.0, y * 3.0, y[0], y.sum(axis=0), y * 5.0, y.reshape(4000)]  # the first and the last pass it on
     for each in uses:
         each.register_hook(lambda grad: seen.append((grad, grad.numpy().copy())))
     kept = uses[0].retain_grad()
     seeds = [ag.Tensor(np.full(each.shape, 1.0 + at)) for at, each in enumerate(uses)]
     ag.backward(uses, seeds)
     assert x.grad is not None
-    expected = np.full((2, 2000), 3.0 + 2.0 + 4.0 + 5.0 + 30.0)
+    expected = np.full((2, 2000), 1.0 + 6.0 + 4.0 + 25.0 + 6.0)
     expected[0] += 3.0
     np.testing.assert_array_equal(x.grad.numpy(), expected)
     assert len(seen) == 6 and all((grad.numpy() == then).all() for grad, then in seen)
