@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from treadle.ndarray import _attention
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import dtype_named, result_dtype
 from treadle.ndarray.creation import asarray, empty, ones, tril
@@ -186,7 +187,13 @@ def _promoted(operands: tuple[NDArray, ...], mask: NDArray | None) -> tuple[tupl
 
 
 # --- fused ----------------------------------------------------------------------------------------------------------
-_CPU: dict[str, Callable[..., bool]] = {}
+def _cpu_gradient(gradient: NDArray, *others: Any) -> bool:
+    """By a kernel that reads rows: what a sum leaves behind is one number for all."""
+    dense = gradient.strides[-1] == gradient.dtype.itemsize
+    return _attention.attention_gradient(gradient if dense else gradient.copy(), *others)
+
+
+_CPU: dict[str, Callable[..., bool]] = {"attention": _attention.attention, "attention_gradient": _cpu_gradient}
 """The cpu's own kernels, by the names and with the arguments of the optional methods of a backend."""
 
 
