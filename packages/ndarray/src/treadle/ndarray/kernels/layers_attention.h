@@ -27,51 +27,62 @@ static inline void NAME(scaled)(const td_attention *work, int64_t row, int64_t n
     }
 }
 
+/* Vectors as long as all lanes; rows are filled up to a multiple of them. */
+typedef T NAME(all_lanes) __attribute__((vector_size(LANES * sizeof(T))));
+typedef struct {
+    NAME(all_lanes) value;
+} __attribute__((packed, aligned(sizeof(T)), may_alias)) NAME(part);
+#define PART(x) (((NAME(part) *)(x))->value)
+#define MASK(x, y) ((x) > (y))
+#define LARGER(x, y) \
+    ((__typeof__(x))(((__typeof__(MASK(x, y)))(x) & MASK(x, y)) | ((__typeof__(MASK(x, y)))(y) & ~MASK(x, y))))
+#define SUM(x, y) ((x) + (y))
+/* Two lanes of all, halves combined with each other. */
+#define FOLDED(combine, all, two) \
+    const __auto_type eight = combine(__builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7), \
+                                      __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15)); \
+    const __auto_type four = combine(__builtin_shufflevector(eight, eight, 0, 1, 2, 3), \
+                                     __builtin_shufflevector(eight, eight, 4, 5, 6, 7)); \
+    const __auto_type two = \
+        combine(__builtin_shufflevector(four, four, 0, 1), __builtin_shufflevector(four, four, 2, 3));
+
+static inline int64_t NAME(filled)(int64_t n, T *x)
+{
+    const int64_t end = (n + LANES - 1) / LANES * LANES;
+    for (int64_t i = n; i < end; i++)
+        x[i] = -(T)INFINITY;
+    return end;
+}
+
 /* The largest number, not less than `top`; NaN where there is nothing but NaN and -inf. */
 static inline T NAME(highest)(int64_t n, const T *x, T top)
 {
-    T lanes[LANES];
-    int64_t i = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        lanes[lane] = top;
-    for (; i + LANES <= n; i += LANES)
-        for (int lane = 0; lane < LANES; lane++)
-            lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
-    for (int lane = 0; i + lane < n; lane++)
-        lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
-    for (int half = LANES / 2; half; half /= 2)
-        for (int lane = 0; lane < half; lane++)
-            lanes[lane] = lanes[lane + half] > lanes[lane] ? lanes[lane + half] : lanes[lane];
-    for (i = 0; lanes[0] == -(T)INFINITY && i < n; i++)
+    NAME(all_lanes) most = (NAME(all_lanes)){0} + top;
+    for (int64_t i = 0; i < n; i += LANES)
+        most = LARGER(PART(x + i), most);
+    FOLDED(LARGER, most, two)
+    top = two[0] > two[1] ? two[0] : two[1];
+    for (int64_t i = 0; top == -(T)INFINITY && i < n; i++)
         if (x[i] != x[i])
             return x[i];
-    return lanes[0];
+    return top;
 }
 
-/* x = exp(x - shift). */
-static inline void NAME(exponentials)(int64_t n, T *x, T shift)
+/* x = exp(x - shift), and the sum of that. */
+static inline T NAME(exponentials)(int64_t n, T *x, T shift)
 {
-    TD_INDEPENDENT
-    for (int64_t i = 0; i < n; i++) {
-        const T below = x[i] - shift; /* an underflow takes the processor a hundred times longer */
-        const T power = td_exp((T)(below < LOWEST ? (T)0 : below));
-        x[i] = below < LOWEST ? (T)0 : power;
+    NAME(all_lanes) total = {0};
+    for (int64_t i = 0; i < n; i += LANES) {
+        TD_INDEPENDENT
+        for (int lane = 0; lane < LANES; lane++) {
+            const T below = x[i + lane] - shift; /* an underflow takes the processor a hundred times longer */
+            const T power = td_exp((T)(below < LOWEST ? (T)0 : below));
+            x[i + lane] = below < LOWEST ? (T)0 : power;
+        }
+        total += PART(x + i);
     }
-}
-
-static inline T NAME(total)(int64_t n, const T *x)
-{
-    T lanes[LANES] = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int lane = 0; lane < LANES; lane++)
-            lanes[lane] += x[i + lane];
-    for (int lane = 0; i + lane < n; lane++)
-        lanes[lane] += x[i + lane];
-    for (int half = LANES / 2; half; half /= 2)
-        for (int lane = 0; lane < half; lane++)
-            lanes[lane] += lanes[lane + half];
-    return lanes[0];
+    FOLDED(SUM, total, two)
+    return two[0] + two[1];
 }
 
 /* The scores become exp(score - top); where a row's top grows, its sum and its part of out shrink. */
@@ -83,10 +94,11 @@ static void NAME(attention)(const td_attention *work)
         const int64_t n = NAME(seen)(work, row);
         const T before = tops[row];
         NAME(scaled)(work, row, n, scores);
-        T top = NAME(highest)(n, scores, before);
+        const int64_t end = NAME(filled)(n, scores);
+        T top = NAME(highest)(end, scores, before);
         top = before != before ? before : top;
         const int64_t shown = top == -(T)INFINITY ? 0 : n;
-        NAME(exponentials)(shown, scores, top);
+        const T total = NAME(exponentials)(shown ? end : 0, scores, top);
         memset(scores + shown, 0, (size_t)(work->columns - shown) * sizeof(T));
         if (top != before && before != -(T)INFINITY) {
             const T factor = td_exp((T)(before - top));
@@ -95,7 +107,7 @@ static void NAME(attention)(const td_attention *work)
             for (int64_t j = 0; j < work->width; j++)
                 out[j] *= factor;
         }
-        work->sum[row] += (double)NAME(total)(shown, scores);
+        work->sum[row] += (double)total;
         tops[row] = top;
     }
 }
@@ -123,14 +135,15 @@ static void NAME(attention_dots)(const td_attention *work)
     for (int64_t row = 0; row < work->rows; row++) {
         const T *out = (const T *)(work->out + row * work->out_row);
         const T *gradient = (const T *)(work->gradient + row * work->gradient_row);
-        T lanes[LANES] = {0};
+        NAME(all_lanes) total = {0};
         int64_t i = 0;
         for (; i + LANES <= work->width; i += LANES)
-            for (int lane = 0; lane < LANES; lane++)
-                lanes[lane] += out[i + lane] * gradient[i + lane];
-        for (int lane = 0; i + lane < work->width; lane++)
-            lanes[lane] += out[i + lane] * gradient[i + lane];
-        ((T *)work->top)[row] = NAME(total)(LANES, lanes);
+            total += PART(out + i) * PART(gradient + i);
+        FOLDED(SUM, total, two)
+        T rest = 0;
+        for (; i < work->width; i++)
+            rest += out[i] * gradient[i];
+        ((T *)work->top)[row] = two[0] + two[1] + rest;
     }
 }
 
@@ -143,7 +156,7 @@ static void NAME(attention_gradient)(const td_attention *work)
         const T total = ((const T *)work->total)[row], dot = ((const T *)work->top)[row];
         const int64_t n = total == -(T)INFINITY ? 0 : NAME(seen)(work, row);
         NAME(scaled)(work, row, n, weights);
-        NAME(exponentials)(n, weights, total);
+        NAME(exponentials)(NAME(filled)(n, weights), weights, total);
         TD_INDEPENDENT
         for (int64_t j = 0; j < n; j++)
             slopes[j] = weights[j] * (slopes[j] - dot) * scale;
@@ -152,3 +165,8 @@ static void NAME(attention_gradient)(const td_attention *work)
     }
 }
 #undef LOWEST
+#undef PART
+#undef MASK
+#undef LARGER
+#undef SUM
+#undef FOLDED
