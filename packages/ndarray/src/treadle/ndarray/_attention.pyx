@@ -110,7 +110,7 @@ cdef void _times_packed(const Work *work, int64_t rows, Rows a, int64_t length, 
     while j < columns:
         work.tiles.tile(rows, smaller(most - j, width), length, a.data, a.step, work.itemsize,
                         packed + j * length * work.itemsize, width * work.itemsize, out + j * work.itemsize,
-                        KEYS * work.itemsize, 0)
+                        KEYS * work.itemsize, NULL, 0)
         j += width
 
 
@@ -119,9 +119,11 @@ cdef void _times_rows(const Work *work, int64_t rows, int64_t k, const char *a, 
     """out (+)= some rows of a times b."""
     cdef int64_t width = work.tiles.columns
     cdef int64_t j = 0
+    cdef char *to
     while j < columns:
+        to = out.data + j * work.itemsize
         work.tiles.tile(rows, smaller(columns - j, width), k, a, a_row, a_step, b.data + j * work.itemsize, b.step,
-                        out.data + j * work.itemsize, out.step, accumulate)
+                        to, out.step, to if accumulate else NULL, out.step)
         j += width
 
 
