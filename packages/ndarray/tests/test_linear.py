@@ -1,4 +1,4 @@
-"""x @ weight.T + bias in one call: every way that a product goes, on every instruction set, with any number of threads."""
+"""x @ weight.T + bias in one call: every way that a product goes, on every instruction set, with any threads."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -64,9 +64,9 @@ def test_views() -> None:
 def test_what_others_must_serve() -> None:
     x, weight, bias = (nd.ones(shape) for shape in ((2, 3), (4, 3), (4,)))
     for wrong in (
-        (x, weight, nd.ones((3,))), (x, nd.ones((4, 2)), bias), (x, nd.ones((3,)), bias), (nd.ones((0, 3)), weight, bias),
-        (x.astype("float64"), weight, bias), (x, weight, nd.ones((8,))[::2]), (nd.ones(()), weight, bias),
-        (x, weight, nd.ones((1, 4))), (x.to_device("numpy"), weight, bias),
+        (x, weight, nd.ones((3,))), (x, nd.ones((4, 2)), bias), (x, nd.ones((3,)), bias),
+        (nd.ones((0, 3)), weight, bias), (x.astype("float64"), weight, bias), (x, weight, nd.ones((8,))[::2]),
+        (nd.ones(()), weight, bias), (x, weight, nd.ones((1, 4))), (x.to_device("numpy"), weight, bias),
         tuple(each.astype("int64") for each in (x, weight, bias)),
     ):  # fmt: skip
         assert linear(*wrong) is None
