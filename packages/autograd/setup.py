@@ -10,8 +10,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 COMPILED = (
-    "_frames.pyx", "_arrays.pyx", "_tables.pyx", "_pool.pyx", "_node.py", "_methods.py", "_tensor.py",
-    "_elementwise.py", "_engine.py",
+    "_frames.pyx", "_arrays.pyx", "_tables.pyx", "_pool.pyx", "_recording.pyx", "_node.py", "_methods.py", "_tensor.py",
+    "_elementwise.py", "_affine.py", "_engine.py",
 )  # fmt: skip
 
 

@@ -171,3 +171,17 @@ def CrossEntropy(d: Draw) -> Sample:
     targets = d.places((n,), c) % c
     op = ag.ops.CrossEntropy(d.one("mean", "sum", "none"), label_smoothing=d.one(0.0, 0.2))
     return Sample(op, [d.values((n, c)), targets], complex=False)
+
+
+@sampler
+def Attention(d: Draw) -> Sample:
+    queries, keys, features, width = (d.number(1, 3) for _ in range(4))
+    tails = (queries, features), (keys, features), (keys, width)
+    shapes = [(*lead, *tail) for lead, tail in zip(d.broadcast(3), tails, strict=True)]
+    op = ag.ops.Attention(d.flag(), d.number(0, 1), d.one(None, 0.7))
+    mask = d.one(None, "added", "chosen")
+    more = []
+    if mask is not None:
+        values = d.values(d.one((keys,), (queries, 1), (queries, keys)))
+        more = [values if mask == "added" else values > -1.0]
+    return Sample(op, [*[d.values(shape) for shape in shapes], *more], complex=False)

@@ -1,5 +1,6 @@
 cpdef object binary(int op, x, y)
 cpdef object unary(int op, x)
+cpdef object linear(x, weight, bias)
 cpdef bint alike(x, y)
 cpdef bint differentiable(x)
 cpdef long long total_version(tuple saved) except -1

@@ -5,8 +5,9 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.ndarray import NDArray
 from treadle.ndarray._elementwise import BINARY_NAMES, UNARY_NAMES
+from treadle.ndarray._linear import linear as _kernel
 
-__all__ = ["alike", "binary", "differentiable", "nbytes", "total_version", "unary", "untrack"]
+__all__ = ["alike", "binary", "differentiable", "linear", "nbytes", "total_version", "unary", "untrack"]
 
 
 def binary(op: int, x: Any, y: Any) -> Any:
@@ -17,6 +18,11 @@ def binary(op: int, x: Any, y: Any) -> Any:
 def unary(op: int, x: Any) -> Any:
     """The elementwise function of one operand that has this number in the op table."""
     return getattr(nd, UNARY_NAMES[op])(x)
+
+
+def linear(x: Any, weight: Any, bias: Any) -> Any:
+    """x @ weight.T + bias, the bias perhaps None; None where the functions it is made of have to serve."""
+    return _kernel(x, weight, bias)
 
 
 def alike(x: Any, y: Any) -> bool:

@@ -10,6 +10,7 @@ cdef extern from "Python.h":
 
 ctypedef object (*BinaryFunction)(int, object, object)
 ctypedef object (*UnaryFunction)(int, object)
+ctypedef object (*LinearFunction)(object, object, object)
 ctypedef bint (*Comparison)(object, object) noexcept
 ctypedef int64_t (*Counter)(object) noexcept
 ctypedef int (*Letter)(object) noexcept
@@ -21,6 +22,7 @@ cdef void *_taken(str name, const char *signature) except NULL:
 
 cdef BinaryFunction _binary = <BinaryFunction>_taken("binary", b"PyObject *(int, PyObject *, PyObject *)")
 cdef UnaryFunction _unary = <UnaryFunction>_taken("unary", b"PyObject *(int, PyObject *)")
+cdef LinearFunction _linear = <LinearFunction>_taken("linear", b"PyObject *(PyObject *, PyObject *, PyObject *)")
 cdef Comparison _alike = <Comparison>_taken("alike", b"int (PyObject *, PyObject *)")
 cdef Counter _nbytes = <Counter>_taken("nbytes", b"int64_t (PyObject *)")
 cdef Counter _version = <Counter>_taken("version", b"int64_t (PyObject *)")
@@ -33,6 +35,10 @@ cpdef object binary(int op, x, y):
 
 cpdef object unary(int op, x):
     return _unary(op, x)
+
+
+cpdef object linear(x, weight, bias):
+    return _linear(x, weight, bias)
 
 
 cpdef bint alike(x, y):

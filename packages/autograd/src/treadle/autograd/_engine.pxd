@@ -54,6 +54,11 @@ cdef class Run:
 
     @cython.locals(op=Op, operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)
     cdef int _propagate(self, Tensor node, grad, Py_ssize_t start) except -1
+
+    @cython.locals(slot=Py_ssize_t, fits=bint)
+    cdef bint _puts(self, Tensor node, grad, Py_ssize_t start) except -1
+
+    cdef bint _is_ours(self, array) except -1
     cdef int _accumulate(self, Tensor node, grad) except -1
     cdef Tensor _own(self, grad)
     cdef int _seed(self, Tensor root, gradient, Py_ssize_t slot) except -1

@@ -5,7 +5,7 @@
    nobody can see any more, and no rule reads, are dropped.
 2. Kahn's algorithm. A slot whose in-degree has fallen to 0 has its whole gradient; its rule runs, its results are
    checked against the operands and added to theirs, and the gradient, the links to the operands and the saved values
-   are dropped at once, so that memory falls as the run goes on.
+   are dropped at once, so that memory falls as the run goes on. A sum that the run alone holds grows where it is.
 3. A leaf adds what arrives to ``.grad`` under a lock, in memory of its own.
 
 Compiled by Cython with the types of ``_engine.pxd``.
@@ -32,6 +32,7 @@ __all__ = ["bind", "differentiate"]
 _array_type = NDArray
 _functions: Any = None
 _lock = threading.Lock()
+_IN_PLACE = 1 << 10  # elements from which on it pays to look who else holds an array
 
 
 def bind(functions: Any) -> None:
@@ -265,7 +266,8 @@ class Run:
             if self.needed is None or self.needed[slot]:
                 if self.watcher is not None:
                     self.watcher.gradient(node, grad)
-                self._propagate(node, grad, start)
+                if not self._puts(node, grad, start):
+                    self._propagate(node, grad, start)
             for place in range(start, self.starts.at(slot + 1)):
                 edge = self.edges.at(place)
                 if edge >= 0 and pending.add(edge, -1) == 0:
@@ -310,7 +312,33 @@ class Run:
             if self.watcher is not None:
                 self.watcher.contribution(node, index, operand, gradient)
             before = grads[slot]
-            grads[slot] = gradient if before is None else before + gradient
+            if before is None:
+                grads[slot] = gradient
+            elif self.create_graph or type(before) is not _array_type or before.size < _IN_PLACE:
+                grads[slot] = before + gradient
+            else:
+                grads[slot] = None
+                grads[slot] = _nd.add(before, gradient, out=before) if self._is_ours(before) else before + gradient
+
+    def _puts(self, node: Tensor, grad: Any, start: int) -> bool:
+        """Whether an op that selects a part of its operand added its gradient to what the operand's holds already."""
+        op: Any = node._op
+        slot = self.edges.at(start)
+        if slot < 0 or self.grads[slot] is None or self.create_graph or not op.selects_part:
+            return False
+        before = self.grads[slot]
+        if type(before) is not _array_type or self.watcher is not None or node._op_hooks is not None:
+            return False
+        self.grads[slot] = None
+        fits = self._is_ours(before)
+        self.grads[slot] = before
+        if fits:
+            op.add_into(before, grad)
+        return fits
+
+    def _is_ours(self, array: NDArray) -> bool:
+        """Whether the caller's variable is all that holds an array and its memory, in which elements lie apart."""
+        return array.is_contiguous and _references(array) == _UNSHARED
 
     def _accumulate(self, node: Tensor, grad: Any) -> None:
         """Add to ``.grad``, or put into its place."""

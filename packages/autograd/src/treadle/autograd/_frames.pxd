@@ -11,3 +11,6 @@ cdef class Position:
 
 
 cpdef Position position()
+
+
+cpdef tuple weakly(tuple values)

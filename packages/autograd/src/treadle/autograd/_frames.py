@@ -9,7 +9,7 @@ from weakref import ref
 
 from treadle.ndarray.errors import TreadleError
 
-__all__ = ["Position", "Scope", "Scoped", "position"]
+__all__ = ["Position", "Scope", "Scoped", "position", "weakly"]
 
 Position = namedtuple("Position", "code instruction scope")
 Scope = namedtuple("Scope", "module kind outer")
@@ -46,6 +46,11 @@ class Scoped:
     def named_parts(self) -> Iterable[tuple[str, Any]]:
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""
         return ()
+
+
+def weakly(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Weak references to all of them."""
+    return tuple([ref(each) for each in values])
 
 
 def position() -> Position | None:

@@ -59,6 +59,8 @@ cdef class Scoped:
         try:
             if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)
+            if len(args) == 1 and not kwargs:
+                return self.forward(args[0])  # as most calls are: neither tuple nor dict is handed on
             return self.forward(*args, **kwargs)
         except TreadleError as error:
             self._note_place(error)
@@ -86,6 +88,11 @@ cdef object _last = None  # the code that was found last: most positions are of 
 @cython.freelist(1024)
 cdef class Position:
     """A code object, an instruction in it, and the call of a module. The garbage collector need not look at it."""
+
+
+cpdef tuple weakly(tuple values):
+    """Weak references to all of them."""
+    return tuple([PyWeakref_NewRef(each, None) for each in values])
 
 
 cpdef Position position():

@@ -2,12 +2,11 @@
 cimport cython
 
 from treadle.autograd._arrays cimport total_version, untrack
-from treadle.autograd._frames cimport position
+from treadle.autograd._frames cimport position, weakly
 
 
 cdef class State:
     cdef public Py_ssize_t live
-    cdef public Py_ssize_t no_grad_blocks
     cdef public Py_ssize_t lazy_blocks
     cdef public object watcher
 

@@ -9,10 +9,9 @@ by the interpreter's trashcan, which the extension type opts into.
 """
 
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from treadle.autograd._arrays import total_version, untrack
-from treadle.autograd._frames import position
+from treadle.autograd._frames import position, weakly
 from treadle.autograd._handle import Handle
 from treadle.autograd._location import Location, Scope, locate
 from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
@@ -29,12 +28,11 @@ _array_type = NDArray
 
 
 class State:
-    """What every op call reads: the count of living tensors, that of ``no_grad`` blocks open in any thread, and who
+    """What every op call reads: the count of living tensors, that of ``lazy`` blocks open in any thread, and who
     watches the calls (None, nobody)."""
 
     def __init__(self) -> None:
         self.live = 0
-        self.no_grad_blocks = 0
         self.lazy_blocks = 0
         self.watcher: Any = None
 
@@ -182,7 +180,7 @@ class Node:
 
     def _break(self, reason: str, sources: "tuple[Tensor, ...]") -> None:
         """Note that a gradient would have flowed to the sources, but for the reason. Keeps none of them alive."""
-        noted = (reason, position(), tuple([ref(each) for each in sources]))
+        noted = (reason, position(), weakly(sources))
         self._breaks = (noted,) if self._breaks is None else (*self._breaks, noted)
 
     def _inherit(self, operand: "Tensor") -> None:

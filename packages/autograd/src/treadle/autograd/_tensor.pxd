@@ -4,6 +4,7 @@ cimport cython
 from treadle.autograd._arrays cimport differentiable
 from treadle.autograd._methods cimport Methods
 from treadle.autograd._node cimport STATE, State, broken
+from treadle.autograd._recording cimport recording, serving
 
 cdef object _array_type, _differentiate, _defer, _nd
 cdef object _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE

@@ -11,9 +11,9 @@ from treadle.autograd import _op
 from treadle.autograd._arrays import differentiable
 from treadle.autograd._methods import Methods
 from treadle.autograd._node import STATE, broken
+from treadle.autograd._recording import recording, serving
 from treadle.autograd._watching import without_gradient
 from treadle.autograd.errors import GradientError, OpContractError
-from treadle.autograd.mode import is_grad_enabled, is_inference_mode_enabled
 from treadle.ndarray import DeviceError, DType, DTypeError, NDArray, ShapeError
 
 __all__ = ["Op", "Tensor", "apply", "bind"]
@@ -71,6 +71,7 @@ class Op:
     """
 
     holomorphic = False
+    selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
@@ -140,7 +141,7 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
         data, saved = _forward(op, inputs)
     tensor = Tensor.__new__(Tensor)
     tensor._start(data)
-    if requires_grad and (STATE.no_grad_blocks == 0 or is_grad_enabled()) and differentiable(data):
+    if requires_grad and recording() and differentiable(data):
         tensor._record(op, inputs, op._kept(inputs, data) if saved is None else saved)
     elif not requires_grad:
         for value in inputs:
@@ -149,7 +150,7 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> "Tensor":
                 tensor._inherit(node)
     elif not differentiable(data):
         tensor._break(f"the result of {op} is of dtype {data.dtype.name}, through which no gradient flows", inputs)
-    elif not is_inference_mode_enabled():
+    elif not serving():
         tensor._break("computed under no_grad()", inputs)
     if STATE.watcher is not None:
         STATE.watcher.made(tensor, op, inputs)

@@ -14,6 +14,7 @@ from treadle.autograd._node import STATE
 from treadle.autograd._op import as_scalar, refuse
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd._watching import without_gradient
+from treadle.autograd.ops.attention import attention
 from treadle.autograd.ops.binary import (
     add,
     copysign,
@@ -242,6 +243,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "attention",
     "avg_pool",
     "avg_pool_gradient",
     "bitwise_and",

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from treadle.autograd._node import STATE
+from treadle.autograd._recording import record, recording, serve, serving
 
 __all__ = [
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "no_grad",
@@ -24,8 +25,6 @@ STATE.lazy_blocks = int(_LAZY)
 
 class _Mode(threading.local):
     def __init__(self) -> None:
-        self.enabled = True
-        self.inference = 0  # the inference_mode blocks that the thread is in
         self.lazy = _LAZY
         self.before: list[bool] = []  # the mode outside of each block that the thread is in
 
@@ -42,7 +41,7 @@ def is_grad_enabled() -> bool:
     ...     ag.is_grad_enabled()
     False
     """
-    return _mode.enabled
+    return recording()
 
 
 class set_grad_enabled:
@@ -58,19 +57,13 @@ class set_grad_enabled:
         self._wanted = mode
 
     def __enter__(self) -> None:
-        _mode.before.append(_mode.enabled)
-        if not self._wanted:
-            with _lock:
-                STATE.no_grad_blocks += 1  # while it is 0, an op call need not look at the thread's mode
-        _mode.enabled = self._wanted and not _mode.inference
+        _mode.before.append(recording())
+        record(self._wanted and not serving())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _mode.enabled = _mode.before.pop()
-        if not self._wanted:
-            with _lock:
-                STATE.no_grad_blocks -= 1
+        record(_mode.before.pop())
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         wanted = self._wanted
@@ -117,13 +110,13 @@ class inference_mode(no_grad):
     def __enter__(self) -> None:
         if self._active:
             super().__enter__()
-            _mode.inference += 1
+            serve(1)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._active:
-            _mode.inference -= 1
+            serve(-1)
             super().__exit__(kind, error, traceback)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -139,7 +132,7 @@ class inference_mode(no_grad):
 
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is in an :class:`inference_mode` block."""
-    return _mode.inference > 0
+    return serving()
 
 
 class enable_grad(set_grad_enabled):

@@ -21,6 +21,7 @@ from treadle.autograd.errors import GradientError
 from treadle.autograd.mode import intercepting
 from treadle.autograd.ops import (
     AsType,
+    Attention,
     BroadcastTo,
     Clip,
     Concat,
@@ -319,7 +320,7 @@ def _twin(op: Any, **changed: Any) -> Any:
 
 
 _RULES: tuple[tuple[Any, Callable[[Any, list[_Operand]], Tensor | None]], ...] = (
-    ((UnaryOp, BinaryOp, Where, Clip, AsType, Real, Imag, Conj), _elementwise),
+    ((UnaryOp, BinaryOp, Where, Clip, AsType, Attention, Real, Imag, Conj), _elementwise),
     (MatMul, _matmul),
     (Linear, _linear),
     (ReduceOp, _reduce),

@@ -42,6 +42,21 @@ cdef extern from "kernels/layers.h" nogil:
         char *out
         const char *scale
         int64_t scale_step
+    ctypedef struct td_attention:
+        int64_t rows, columns, step, width, seen
+        int causal, is_choice
+        double scale
+        const char *mask
+        int64_t mask_row, mask_column
+        char *scores
+        char *slopes
+        char *top
+        double *sum
+        char *total
+        char *out
+        const char *gradient
+        int64_t out_row, gradient_row
+    ctypedef void (*td_attention_loop)(const td_attention *work) noexcept nogil
     ctypedef void (*td_gradient_loop)(int64_t n, const char *gradient, const char *saved,
                                       char *out) noexcept nogil
     ctypedef struct td_layer_kernels:
@@ -58,9 +73,16 @@ cdef extern from "kernels/layers.h" nogil:
         void (*lstm_gradient)(const td_lstm *step, int64_t first, int64_t end) noexcept nogil
         int (*entropy)(const td_entropy *entropy, int64_t first, int64_t end) noexcept nogil
         void (*entropy_gradient)(const td_entropy *entropy, int64_t first, int64_t end) noexcept nogil
+        td_attention_loop attention
+        td_attention_loop attention_end
+        td_attention_loop attention_dots
+        td_attention_loop attention_gradient
     ctypedef struct td_layers:
         const td_layer_kernels types[15]
     const td_layers *td_layers_select(int isa)
+
+
+cdef const td_layers *_layers
 
 
 cdef struct Job:

@@ -16,11 +16,11 @@ run, not with that of the sum. Of thin products the threads take runs.
 """
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from treadle.ndarray._panels cimport (
     ALIGNMENT, SLIVER_BYTES, STEP_BYTES, Operand, Product, acquire_memory, aligned, ceil_div, kernels, multiply_blocked,
-    release_memory, row_block_count, select_kernels, smaller, tile_start)
+    multiply_blocked_onto, release_memory, row_block_count, select_kernels, smaller, tile_start, transpose)
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32, TD_f64, td_view
 
@@ -44,15 +44,6 @@ cdef enum:
     THIN_RUN = 2048
     MERGE_COLUMNS = 128
     PARTS_BYTES = 2048  # of runs' results that the stack holds
-
-
-cdef void _transpose(Product *product) noexcept nogil:
-    """(a @ b).T is b.T @ a.T."""
-    cdef Operand a = product.a
-    product.m, product.n = product.n, product.m
-    product.a.data, product.a.row, product.a.column = product.b.data, product.b.column, product.b.row
-    product.b.data, product.b.row, product.b.column = a.data, a.column, a.row
-    product.out.row, product.out.column = product.out.column, product.out.row
 
 
 # --- few rows ---------------------------------------------------------------------------------------------------------
@@ -87,7 +78,7 @@ cdef void _direct_rows(const Product *p, int64_t first, int64_t rows, int64_t st
     cdef int64_t j = start
     while j < end:
         p.tiles.tile(rows, smaller(end - j, width), p.k, a, p.a.row, p.a.column, p.b.data + j * p.itemsize, p.b.row,
-                     out + j * p.itemsize, p.out.row, 0)
+                     out + j * p.itemsize, p.out.row, NULL, 0)
         j += width
 
 
@@ -98,14 +89,16 @@ cdef void _direct_packed(const Product *p, int64_t first, int64_t last, int64_t 
     cdef char *packed = aligned(memory)
     cdef int64_t start = 0
     cdef int64_t steps, sliver, i
+    cdef char *out
     while start < p.k:
         steps = smaller(p.k - start, STEP_BYTES // p.itemsize)
         p.tiles.pack(steps, columns, columns, p.b.data + start * p.b.row + j * p.b.column, p.b.row, p.b.column, packed)
         for sliver in range(first, last):
             i = tile_start(p.m, slivers, sliver)
+            out = p.out.data + i * p.out.row + j * p.itemsize
             p.tiles.tile(tile_start(p.m, slivers, sliver + 1) - i, columns, steps,
                          p.a.data + i * p.a.row + start * p.a.column, p.a.row, p.a.column, packed,
-                         columns * p.itemsize, p.out.data + i * p.out.row + j * p.itemsize, p.out.row, start > 0)
+                         columns * p.itemsize, out, p.out.row, out if start > 0 else NULL, p.out.row)
         start += steps
 
 
@@ -138,11 +131,10 @@ cdef void _direct_block(void *context, int64_t block) noexcept nogil:
 
 # --- one matrix -------------------------------------------------------------------------------------------------------
 cdef void _fill_zero(const Product *p) noexcept nogil:
-    cdef int64_t i, j, byte
+    cdef int64_t i, j
     for i in range(p.m):
         for j in range(p.n):
-            for byte in range(p.itemsize):
-                p.out.data[i * p.out.row + j * p.out.column + byte] = 0
+            memset(p.out.data + i * p.out.row + j * p.out.column, 0, <size_t>p.itemsize)
 
 
 cdef void _plain_block(void *context, int64_t block) noexcept nogil:
@@ -189,9 +181,9 @@ cdef void _lay_out(Product *p) noexcept nogil:
         p.a.row = p.out.row = p.itemsize
     if p.tiles == NULL:
         if p.b.column != p.itemsize and p.a.row == p.itemsize:
-            _transpose(p)
+            transpose(p)
     elif (p.n == 1 and p.m > 1) or (p.out.column != p.itemsize and p.out.row == p.itemsize):
-        _transpose(p)
+        transpose(p)
 
 
 # --- long sums --------------------------------------------------------------------------------------------------------
@@ -334,6 +326,34 @@ cdef int _multiply(Product *p) noexcept nogil:
     return 0
 
 
+# --- onto a row -------------------------------------------------------------------------------------------------------
+cdef void _add_row(const Product *p, const char *row) noexcept nogil:
+    cdef int64_t i, j
+    cdef char *to
+    for i in range(p.m):
+        for j in range(p.n):
+            to = p.out.data + i * p.out.row + j * p.out.column
+            if p.itemsize == sizeof(float):
+                (<float *>to)[0] += (<const float *>row)[j]
+            else:
+                (<double *>to)[0] += (<const double *>row)[j]
+
+
+cdef int _multiply_onto(Product *p, const char *row) noexcept nogil:
+    """A product of floats plus a row that is added to each of the result's, in the kernel where that is blocked."""
+    cdef Product whole = p[0]
+    cdef double work = <double>p.m * p.n * p.k
+    cdef int status
+    _lay_out(p)
+    if (p.n == whole.n and 0 < p.k <= BLOCKED_RUN and p.out.column == p.itemsize and p.m > 1 and not _is_dots(p)
+            and not _is_direct(p, work)):
+        return multiply_blocked_onto(p, row, work >= PARALLEL_WORK)
+    status = _multiply(p)
+    if status == 0:
+        _add_row(&whole, row)
+    return status
+
+
 # --- batches ----------------------------------------------------------------------------------------------------------
 cdef struct Batch:
     Product product
@@ -343,6 +363,7 @@ cdef struct Batch:
     const td_view *a
     const td_view *b
     const td_view *out
+    const char *row  # that is added to all, or NULL
     int failed
 
 
@@ -360,7 +381,7 @@ cdef void _batch_block(void *context, int64_t block) noexcept nogil:
             p.a.data += position * batch.a.strides[axis]
             p.b.data += position * batch.b.strides[axis]
             p.out.data += position * batch.out.strides[axis]
-        if _multiply(&p) != 0:
+        if (_multiply(&p) if batch.row == NULL else _multiply_onto(&p, batch.row)) != 0:
             batch.failed = 1
 
 
@@ -391,7 +412,7 @@ cdef Operand _operand(const td_view *view) noexcept nogil:
     return operand
 
 
-cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil:
+cdef int matmul_onto(const td_view *a, const td_view *b, const char *row, td_view *out) noexcept nogil:
     cdef Batch batch
     cdef Product *p = &batch.product
     cdef int axis
@@ -405,7 +426,7 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
     p.plain, p.itemsize = kernels.plain[out.dtype], kernels.itemsize[out.dtype]
     p.m, p.n, p.k = out.shape[out.ndim - 2], out.shape[out.ndim - 1], a.shape[a.ndim - 1]
     p.a, p.b, p.out = _operand(a), _operand(b), _operand(out)
-    batch.a, batch.b, batch.out = a, b, out
+    batch.a, batch.b, batch.out, batch.row = a, b, out, row
     batch.ndim, batch.size, batch.failed = out.ndim - 2, 1, 0
     for axis in range(batch.ndim):
         batch.size *= out.shape[axis]
@@ -413,7 +434,7 @@ cdef int matmul(const td_view *a, const td_view *b, td_view *out) noexcept nogil
         return 0
     _fold(&batch)
     if batch.size == 1:
-        return _multiply(p)
+        return _multiply(p) if row == NULL else _multiply_onto(p, row)
     work = <double>p.m * p.n * p.k
     batch.run = 1 if work >= BATCH_WORK else <int64_t>(BATCH_WORK / (work + 64)) + 1
     parallel = work < PARALLEL_WORK and work * batch.size >= PARALLEL_WORK  # a larger product has threads of its own

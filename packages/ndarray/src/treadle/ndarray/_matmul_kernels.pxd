@@ -9,7 +9,8 @@ cdef extern from "kernels/matmul_kernels.h" nogil:
         int32_t rows
         int32_t columns
         void (*tile)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step,
-                     const char *b, int64_t b_step, char *out, int64_t out_row, int accumulate) noexcept nogil
+                     const char *b, int64_t b_step, char *out, int64_t out_row, const char *onto,
+                     int64_t onto_row) noexcept nogil
         void (*pack)(int64_t k, int64_t columns, int64_t width, const char *source, int64_t step, int64_t column,
                      char *to) noexcept nogil
         void (*dots)(int64_t columns, int64_t k, const char *a, const char *b, int64_t b_column, char *out,

@@ -7,7 +7,7 @@ struct, and is refused by name where a signature has changed.
 
 from libc.stdint cimport int64_t
 
-from treadle.ndarray cimport _dispatch
+from treadle.ndarray cimport _dispatch, _linear
 from treadle.ndarray._layout cimport same_shape
 from treadle.ndarray._operands cimport is_array
 from treadle.ndarray._strided cimport Strided
@@ -34,6 +34,13 @@ cdef object binary(int op, object left, object right):
 cdef object unary(int op, object value):
     """The public function of this number."""
     return _dispatch.unary(op, value, None)
+
+
+cdef object linear(object x, object weight, object bias):
+    """x @ weight.T + bias of arrays, the bias perhaps None; None where the ops it is made of have to serve."""
+    if not is_array(x) or not is_array(weight) or not (bias is None or is_array(bias)):
+        return None
+    return _linear.linear(<Strided>x, <Strided>weight, <Strided>bias)
 
 
 cdef bint alike(object x, object y) noexcept:

@@ -44,6 +44,7 @@ cdef char *acquire_memory(int64_t nbytes) noexcept nogil
 cdef void release_memory(char *memory) noexcept nogil
 cdef int64_t window_place(const Windows *windows, int64_t index, int64_t *left) noexcept nogil
 cdef int multiply_blocked(const Product *p, bint parallel) noexcept nogil
+cdef int multiply_blocked_onto(const Product *p, const char *row, bint parallel) noexcept nogil
 
 
 cdef inline int64_t ceil_div(int64_t x, int64_t y) noexcept nogil:
@@ -67,3 +68,12 @@ cdef inline int64_t row_block_count(int64_t tiles) noexcept nogil:
     """Blocks of BLOCK_SLIVERS tiles; smaller ones where there are few, so that several threads have work."""
     cdef int64_t blocks = ceil_div(tiles, BLOCK_SLIVERS)
     return blocks if blocks >= 8 else smaller(tiles, 8)
+
+
+cdef inline void transpose(Product *product) noexcept nogil:
+    """(a @ b).T is b.T @ a.T."""
+    cdef Operand a = product.a
+    product.m, product.n = product.n, product.m
+    product.a.data, product.a.row, product.a.column = product.b.data, product.b.column, product.b.row
+    product.b.data, product.b.row, product.b.column = a.data, a.column, a.row
+    product.out.row, product.out.column = product.out.column, product.out.row

@@ -40,6 +40,7 @@ cdef void release_memory(char *memory) noexcept nogil:
 
 cdef struct Panel:
     const Product *product
+    const char *row  # that is added to all of out's, or NULL
     char *packed
     int64_t k_start
     int64_t steps
@@ -129,14 +130,17 @@ cdef void _block_rows(const Panel *panel, int64_t first, int64_t rows, int64_t s
     cdef const Product *p = panel.product
     cdef int64_t width = p.tiles.columns
     cdef char *out = p.out.data + first * p.out.row + panel.j_start * p.itemsize
-    cdef bint accumulate = p.accumulate or panel.k_start > 0
+    cdef const char *onto = panel.row + panel.j_start * p.itemsize if panel.row != NULL else NULL
+    cdef int64_t onto_row = 0
     cdef int64_t row, step
     cdef int64_t j = start
+    if p.accumulate or panel.k_start > 0:
+        onto, onto_row = out, p.out.row
     _copy_rows(panel, first, rows, copied, &row, &step)
     while j < end:
         p.tiles.tile(rows, smaller(end - j, width), panel.steps, copied, row, step,
                      panel.packed + j * panel.steps * p.itemsize, width * p.itemsize, out + j * p.itemsize, p.out.row,
-                     accumulate)
+                     onto + j * p.itemsize if onto != NULL else NULL, onto_row)
         j += width
 
 
@@ -164,12 +168,17 @@ cdef int64_t _panel_columns(const Product *p, int64_t steps) noexcept nogil:
 
 cdef int multiply_blocked(const Product *p, bint parallel) noexcept nogil:
     """out (+)= a @ b for m, n, k > 0; out's columns are dense. Returns -1 when there is no memory."""
+    return multiply_blocked_onto(p, NULL, parallel)
+
+
+cdef int multiply_blocked_onto(const Product *p, const char *row, bint parallel) noexcept nogil:
+    """The same, with a dense row that is added to each of out's unless it is NULL."""
     cdef Panel panel
     cdef int64_t width = p.tiles.columns
     cdef int64_t steps = ceil_div(p.k, ceil_div(p.k * p.itemsize, STEP_BYTES))
     cdef int64_t widest = _panel_columns(p, steps)
     cdef int64_t pack_blocks
-    panel.product, panel.packed = p, td_workspace_acquire(widest * steps * p.itemsize)
+    panel.product, panel.row, panel.packed = p, row, td_workspace_acquire(widest * steps * p.itemsize)
     if panel.packed == NULL:
         return -1
     panel.slivers = ceil_div(p.m, p.tiles.rows)

@@ -176,6 +176,42 @@ class FusedBackend(Protocol):
         """``out``, of the input's shape, becomes 0 with the gradients added where the indices say; -1 is nowhere."""
         ...
 
+    def attention(
+        self,
+        query: "NDArray",
+        key: "NDArray",
+        value: "NDArray",
+        mask: "NDArray | None",
+        causal: bool,
+        past: int,
+        scale: float,
+        out: "NDArray",
+        logsumexp: "NDArray",
+    ) -> bool:
+        """:func:`treadle.ndarray.attention.attention` of operands with one batch shape and floating dtype, which are
+        not empty; the mask, bool or of logsumexp's dtype, has the scores' shape. All are views of any strides, zeros
+        included. False, and nothing is written, where the composition has to serve."""
+        ...
+
+    def attention_gradient(
+        self,
+        gradient: "NDArray",
+        query: "NDArray",
+        key: "NDArray",
+        value: "NDArray",
+        mask: "NDArray | None",
+        causal: bool,
+        past: int,
+        scale: float,
+        out: "NDArray",
+        logsumexp: "NDArray",
+        by_query: "NDArray",
+        by_key: "NDArray",
+        by_value: "NDArray",
+    ) -> bool:
+        """The gradients of query, key and value into the last three, which have their shapes; False as above."""
+        ...
+
     def adam_step(
         self,
         parameter: "NDArray",

@@ -7,6 +7,7 @@
 
 # ruff: noqa: F403 - each module's __all__ names its classes; the functions are in treadle.autograd
 from treadle.autograd._elementwise import *
+from treadle.autograd.ops.attention import *
 from treadle.autograd.ops.binary import *
 from treadle.autograd.ops.complex_parts import *
 from treadle.autograd.ops.contractions import *

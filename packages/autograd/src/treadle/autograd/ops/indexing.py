@@ -49,6 +49,16 @@ class GetItem(Op):
     def __init__(self, index: Any) -> None:
         self.index = _plain(index)
 
+    @property
+    def selects_part(self) -> bool:  # type: ignore[override]
+        """Whether the result is a view of elements that are none of them selected twice."""
+        return _is_basic(self.index)
+
+    def add_into(self, total: NDArray, grad: NDArray) -> None:
+        """Add the gradient to the operand's, without zeros around it."""
+        part = total[self.index]
+        nd.add(part, grad, out=part)
+
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
         index = _on(x.device, self.index)

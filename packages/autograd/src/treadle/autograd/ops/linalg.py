@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from treadle.autograd._affine import AffineOp
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError, broadcast_shapes
@@ -86,7 +87,7 @@ class MatMul(Op):
         return broadcast_shapes(a[:-2], b[:-2]) + tail, tried(self, shapes, dtypes)
 
 
-class Linear(Op):
+class Linear(AffineOp):
     """x @ weight.T + bias as one node: (..., k), (n, k) and (n,) give (..., n). The bias may be left out."""
 
     holomorphic = True

@@ -45,6 +45,24 @@ typedef struct {
     int64_t scale_step;
 } td_entropy;
 
+/* Rows of a block of attention's scores, `step` elements apart; strides are in bytes. */
+typedef struct {
+    int64_t rows, columns, step, width; /* keys in the block; elements of a row of out */
+    int64_t seen;                       /* keys of the block that the first row may look at, if causal each row one more */
+    int causal, is_choice;
+    double scale;
+    const char *mask; /* or NULL: a byte that chooses, or a number to add */
+    int64_t mask_row, mask_column;
+    char *scores, *slopes;
+    char *top;   /* a number a row: the largest score; in backward out times its gradient */
+    double *sum; /* of exponentials, a row */
+    char *total; /* a number a row: their logarithm */
+    char *out;
+    const char *gradient;
+    int64_t out_row, gradient_row;
+} td_attention;
+
+typedef void (*td_attention_loop)(const td_attention *work);
 typedef void (*td_gradient_loop)(int64_t n, const char *gradient, const char *saved, char *out);
 
 typedef struct {
@@ -63,6 +81,7 @@ typedef struct {
     /* 0 where a target is no class and not the ignored one. */
     int (*entropy)(const td_entropy *entropy, int64_t first, int64_t end);
     void (*entropy_gradient)(const td_entropy *entropy, int64_t first, int64_t end);
+    td_attention_loop attention, attention_end, attention_dots, attention_gradient;
 } td_layer_kernels;
 
 typedef struct {

@@ -47,6 +47,7 @@ extern const td_layers TD_LAYERS;
 #include "layers_norm.h"
 #include "layers_lstm.h"
 #include "layers_entropy.h"
+#include "layers_attention.h"
 #undef T
 #undef SFX
 #undef I
@@ -70,6 +71,7 @@ extern const td_layers TD_LAYERS;
 #include "layers_norm.h"
 #include "layers_lstm.h"
 #include "layers_entropy.h"
+#include "layers_attention.h"
 #undef T
 #undef SFX
 
@@ -88,6 +90,10 @@ extern const td_layers TD_LAYERS;
         .lstm_gradient = lstm_gradient_##sfx, \
         .entropy = entropy_##sfx, \
         .entropy_gradient = entropy_gradient_##sfx, \
+        .attention = attention_##sfx, \
+        .attention_end = attention_end_##sfx, \
+        .attention_dots = attention_dots_##sfx, \
+        .attention_gradient = attention_gradient_##sfx, \
     },
 
 const td_layers TD_LAYERS = {{LAYERS_OF(f32) LAYERS_OF(f64)}};

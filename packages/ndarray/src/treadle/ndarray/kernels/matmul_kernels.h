@@ -9,10 +9,11 @@ typedef struct {
     int32_t rows;    /* of the largest tile */
     int32_t columns; /* of the largest tile; a packed sliver of b has this width */
 
-    /* out[i, j] (+)= sum over p < k of a[i, p] * b[p, j], for a tile of at most rows x columns. Columns of b and out
-     * are dense; a may lie anyhow. Never reads b past the given columns. */
+    /* out[i, j] = sum over p < k of a[i, p] * b[p, j], for a tile of at most rows x columns, plus onto[i, j] unless that
+     * is NULL: out itself, or a row that is added to all (onto_row 0). Columns of b, out and onto are dense; a may lie
+     * anyhow. Never reads b past the given columns. */
     void (*tile)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step, const char *b,
-                 int64_t b_step, char *out, int64_t out_row, int accumulate);
+                 int64_t b_step, char *out, int64_t out_row, const char *onto, int64_t onto_row);
 
     /* Copies k rows of `columns` elements to to[p * width + j], for any strides of `from`. */
     void (*pack)(int64_t k, int64_t columns, int64_t width, const char *from, int64_t step, int64_t column, char *to);

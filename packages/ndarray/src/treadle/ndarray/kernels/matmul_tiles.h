@@ -39,28 +39,29 @@ typedef struct {
 
 #define FETCH_ROW(i, base, times) \
     if (rows >= i) { \
-        __builtin_prefetch(out + (i - 1) * out_row, 0, 3); \
+        __builtin_prefetch(onto + (i - 1) * onto_row, 0, 3); \
         if (vectors == 2) \
-            __builtin_prefetch(out + (i - 1) * out_row + VECTOR_BYTES, 0, 3); \
+            __builtin_prefetch(onto + (i - 1) * onto_row + VECTOR_BYTES, 0, 3); \
     }
 
-#define STORE_VECTOR(to, x, partial) \
+#define STORE_VECTOR(to, from, x, partial) \
     if (partial) { \
-        if (accumulate) \
-            x += LOAD_PART(to, mask); \
+        if (onto) \
+            x += LOAD_PART(from, mask); \
         STORE_PART(to, mask, x); \
     } else { \
-        if (accumulate) \
-            x += LOAD(to); \
+        if (onto) \
+            x += LOAD(from); \
         STORE(to, x); \
     }
 
 #define STORE_ROW(i, base, times) \
     if (rows >= i) { \
         T *to = (T *)(out + (i - 1) * out_row); \
-        STORE_VECTOR(to, low##i, !whole && vectors == 1) \
+        const T *from = onto ? (const T *)(onto + (i - 1) * onto_row) : NULL; \
+        STORE_VECTOR(to, from, low##i, !whole && vectors == 1) \
         if (vectors == 2) { \
-            STORE_VECTOR(to + LANES, high##i, !whole) \
+            STORE_VECTOR(to + LANES, from + LANES, high##i, !whole) \
         } \
     }
 
@@ -69,13 +70,13 @@ typedef struct {
 
 INLINE void NAME(tile_body)(const int rows, const int vectors, const int whole, int64_t columns, int64_t k,
                             const char *a, int64_t a_row, int64_t a_step, const char *b, int64_t b_step, char *out,
-                            int64_t out_row, int accumulate)
+                            int64_t out_row, const char *onto, int64_t onto_row)
 {
     const MASK_TYPE mask = MASK_OF(columns - (vectors - 1) * LANES);
     const char *a0 = a, *a3 = a + 3 * a_row, *a6 = a + 6 * a_row, *a9 = a + 9 * a_row, *a12 = a + 12 * a_row;
     const int64_t ahead = b_step == 2 * VECTOR_BYTES ? FETCH_AHEAD * b_step : 0; /* packed slivers follow each other */
     EACH_TILE_ROW(DECLARE_ROW)
-    if (accumulate) {
+    if (onto) {
         EACH_TILE_ROW(FETCH_ROW)
     }
     for (; k > 0; k--) {
@@ -117,8 +118,8 @@ INLINE void NAME(tile_body)(const int rows, const int vectors, const int whole, 
 
 #define TILE_PARAMETERS \
     int64_t columns, int64_t k, const char *a, int64_t a_row, int64_t a_step, const char *b, int64_t b_step, \
-        char *out, int64_t out_row, int accumulate
-#define TILE_ARGUMENTS columns, k, a, a_row, a_step, b, b_step, out, out_row, accumulate
+        char *out, int64_t out_row, const char *onto, int64_t onto_row
+#define TILE_ARGUMENTS columns, k, a, a_row, a_step, b, b_step, out, out_row, onto, onto_row
 
 #define DEFINE_TILE(i) \
     static void NAME(tile_##i)(TILE_PARAMETERS) \

@@ -88,16 +88,15 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(ones, ones, ones, mask).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
-    if is_causal:
-        if attn_mask is not None:
-            raise ValueError("scaled_dot_product_attention: give attn_mask or is_causal=True, not both")
-        attn_mask = causal_mask(query.shape[-2], key.shape[-2], device=query.device)
+    if is_causal and attn_mask is not None:
+        raise ValueError("scaled_dot_product_attention: give attn_mask or is_causal=True, not both")
     if enable_gqa:
         heads, kept = query.shape[-3], key.shape[-3]
         if heads % kept or value.shape[-3] != kept:
             raise nd.ShapeError(f"attention: {heads} heads of queries are no multiple of {kept} heads of keys")
         key, value = (autograd.repeat(each, heads // kept, axis=-3) for each in (key, value))
-    weights = attention_weights(query, key, attn_mask, scale)
-    if dropout_p:
-        weights = dropout(weights, dropout_p)
-    return autograd.matmul(weights, value)
+    if not dropout_p:
+        return autograd.attention(query, key, value, attn_mask, causal=is_causal, scale=scale)
+    if is_causal:
+        attn_mask = causal_mask(query.shape[-2], key.shape[-2], device=query.device)
+    return autograd.matmul(dropout(attention_weights(query, key, attn_mask, scale), dropout_p), value)

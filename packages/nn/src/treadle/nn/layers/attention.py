@@ -150,13 +150,13 @@ class MultiheadAttention(Module):
         self._check(first, second, third)
         heads = self._heads(first, second, third)
         mask = self._mask(first, second, key_padding_mask, attn_mask, is_causal, cache)
-        out, weights = self._attend(heads, mask, cache)
+        out, weights = self._attend(heads, mask, cache, need_weights)
         out = self.out_proj(out)
         if single:
             out = out[0]
         elif axis == 1:
             out = autograd.swapaxes(out, 0, 1)
-        if not need_weights:
+        if weights is None or not need_weights:
             return out, None
         shown = autograd.mean(weights, axis=1) if average_attn_weights else weights
         return out, shown[0] if single else shown
@@ -228,9 +228,9 @@ class MultiheadAttention(Module):
         return found
 
     def _attend(
-        self, heads: tuple[Tensor, ...], mask: Tensor | None, cache: KeyValueCache | None
-    ) -> tuple[Tensor, Tensor]:
-        """The heads' results joined, ``(batch, steps, embed_dim)``, and the weights."""
+        self, heads: tuple[Tensor, ...], mask: Tensor | None, cache: KeyValueCache | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The heads' results joined, ``(batch, steps, embed_dim)``, and the weights, if they are made."""
         query, key, value = heads
         if cache is not None:
             key, value = cache.extended(key, value)
@@ -239,10 +239,13 @@ class MultiheadAttention(Module):
             key, value = (autograd.concat(pair, axis=2) for pair in ((key, more[0]), (value, more[1])))
             if mask is not None:
                 mask = autograd.pad(mask, [(0, 0), (0, 0), (0, 0), (0, 1)])
-        weights = attention_weights(query, key, mask)
-        dropped = functional.dropout(weights, self.dropout, self.training)
-        out = autograd.swapaxes(autograd.matmul(dropped, value), 1, 2)
-        return autograd.reshape(out, (batch, query.shape[2], self.embed_dim)), dropped
+        weights = None
+        if need_weights or (self.dropout and self.training):
+            weights = functional.dropout(attention_weights(query, key, mask), self.dropout, self.training)
+            out = autograd.matmul(weights, value)
+        else:
+            out = autograd.attention(query, key, value, mask)
+        return autograd.reshape(autograd.swapaxes(out, 1, 2), (batch, query.shape[2], self.embed_dim)), weights
 
     def _more_keys(self, batch: int, like: Tensor) -> list[tuple[Tensor, Tensor]]:
         """The keys and values that every query may look at besides the given ones."""

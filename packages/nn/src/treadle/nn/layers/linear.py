@@ -3,9 +3,10 @@
 from math import sqrt
 from typing import Any
 
+import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn import functional, init
+from treadle.nn import init
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 
@@ -47,7 +48,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The affine map of ``input``; ShapeError where its last size is not ``in_features``."""
-        return functional.linear(input, self.weight, self.bias)
+        return autograd.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -1,0 +1,3 @@
+from treadle.ndarray._strided cimport Strided
+
+cpdef Strided linear(Strided x, Strided weight, Strided bias=*)

@@ -1,0 +1,3 @@
+from treadle.ndarray._array import NDArray
+
+def linear(x: NDArray, weight: NDArray, bias: NDArray | None = None) -> NDArray | None: ...
