@@ -10,6 +10,8 @@ from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.ndarray.atomic import remove_leftovers
+
 if TYPE_CHECKING:
     from treadle.nn.trainer import Trainer
 
@@ -154,8 +156,7 @@ class Checkpoints(Callback):
         return self.folder / "best.safetensors"
 
     def on_fit_start(self, trainer: "Trainer") -> None:
-        for left in self.folder.glob(".*.safetensors.*.partial"):  # of a process that was killed as it wrote
-            left.unlink(missing_ok=True)
+        remove_leftovers(self.folder, ".safetensors")
 
     def on_step_end(self, trainer: "Trainer") -> None:
         if self.every_steps is not None and trainer.step % self.every_steps == 0:
