@@ -97,6 +97,10 @@ class EarlyStopping(Callback):
         self._best = _Best(monitor, mode, min_delta)
         self._weights: dict[str, Any] | None = None
 
+    def on_fit_start(self, trainer: "Trainer") -> None:
+        if self.waited >= self.patience and not trainer.stopped:  # it ended an earlier fit, and this is another
+            self.waited = 0
+
     def on_epoch_end(self, trainer: "Trainer", row: Mapping[str, float]) -> None:
         if self._best.improved(row):
             self.waited = 0

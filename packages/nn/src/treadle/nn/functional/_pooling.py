@@ -123,8 +123,10 @@ def adaptive_max_pool(
             shape = [1] * (2 * count)
             shape[axis], shape[count + axis] = window.shape
             places = places * length + window.reshape(shape)
-        cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), -1)
-        values = autograd.take(autograd.reshape(x.detach(), (batch, channels, -1)), Tensor(cells), axis=2)
+        cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), places.size // max(1, math.prod(sizes)))
+        values = autograd.take(
+            autograd.reshape(x.detach(), (batch, channels, math.prod(lengths))), Tensor(cells), axis=2
+        )
         best = autograd.argmax(values, axis=-1, keepdims=True)
         spread = Tensor(nd.broadcast_to(cells, values.shape))
         indices = autograd.reshape(autograd.take_along_axis(spread, best, axis=-1), (batch, channels, *sizes))

@@ -34,6 +34,8 @@ def clip_grad_norm_(
     gradients = _gradients(parameters)
     if not gradients:
         return Tensor(0.0)
+    if not max_norm >= 0.0:
+        raise ValueError(f"max_norm must be 0 or more, not {max_norm}")
     if not norm_type > 0.0:
         raise ValueError(f"norm_type must be above 0, not {norm_type}")
     total = _total_norm(gradients, float(norm_type))
