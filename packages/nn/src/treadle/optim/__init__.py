@@ -1,4 +1,7 @@
-"""Optimizers and learning-rate schedules."""
+"""Optimizers and learning-rate schedules. ``swa_utils`` is loaded when it is asked for: it needs ``treadle.nn``."""
+
+from importlib import import_module
+from typing import Any
 
 from treadle.optim import lr_scheduler
 from treadle.optim.adadelta import Adadelta
@@ -8,6 +11,7 @@ from treadle.optim.adamax import Adamax
 from treadle.optim.adamw import AdamW
 from treadle.optim.asgd import ASGD
 from treadle.optim.ema import ExponentialMovingAverage
+from treadle.optim.lbfgs import LBFGS
 from treadle.optim.lion import Lion
 from treadle.optim.nadam import NAdam
 from treadle.optim.optimizer import Optimizer
@@ -18,6 +22,7 @@ from treadle.optim.sgd import SGD
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",
@@ -33,3 +38,9 @@ __all__ = [
     "Rprop",
     "lr_scheduler",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "swa_utils":
+        return import_module("treadle.optim.swa_utils")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
