@@ -401,6 +401,9 @@ def test_default_convert() -> None:
 
 
 def test_what_is_no_index_or_generator() -> None:
+    for data in (None, {1, 2}, iter([1, 2])):
+        with pytest.raises(TypeError, match="is neither; of an iterator make an IterableDataset"):
+            DataLoader(data)
     for sampler in ([0.5], ["0"]):
         with pytest.raises(TypeError, match="integer"):
             list(DataLoader(TensorDataset(Tensor([1.0, 2.0])), sampler=sampler))

@@ -88,6 +88,11 @@ class DataLoader:
     ) -> None:
         self.dataset = dataset
         self._iterable = isinstance(dataset, IterableDataset)
+        if not self._iterable and not hasattr(dataset, "__getitem__"):
+            raise TypeError(
+                f"a data set has samples by index or is an IterableDataset; {type(dataset).__name__} is neither; "
+                "of an iterator make an IterableDataset whose __iter__ gives a new one"
+            )
         _check_order(self._iterable, batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
         if num_workers:
             _check_devices(dataset)
