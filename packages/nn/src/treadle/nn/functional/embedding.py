@@ -1,6 +1,6 @@
 """Rows of a table by number, and bags of them."""
 
-from itertools import pairwise
+from math import inf
 from typing import Any
 
 import treadle.autograd as autograd
@@ -106,65 +106,85 @@ def embedding_bag(
             f"here are {per_sample_weights.shape} and mode={mode!r}"
         )
     starts = _starts(input, offsets, include_last_offset)
-    numbers = autograd.reshape(input, (input.size,))
-    rows = embedding(numbers, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
-    kept = [True] * numbers.size
-    if padding_idx is not None:
-        kept = nd.not_equal(numbers.data, padding_idx % weight.shape[0]).tolist()
-    bags = [
-        [place for place in range(first, last) if kept[place]]
-        for first, last in zip(starts, [*starts[1:], numbers.size], strict=True)
-    ]
+    rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    kept = None if padding_idx is None else autograd.not_equal(input, padding_idx % weight.shape[0])
     if per_sample_weights is not None:
-        rows = rows * autograd.reshape(per_sample_weights, (numbers.size, 1))
-    return _largest_of(rows, bags) if mode == "max" else _added(rows, bags, mode == "mean")
+        rows = rows * autograd.expand_dims(per_sample_weights, axis=-1)
+    if starts is None:
+        return _reduced(rows, kept, mode)
+    if mode == "max":
+        return _reduced(*_side_by_side(rows, kept, starts), mode)
+    return _added(rows, kept, starts, mode)
 
 
-def _starts(input: Tensor, offsets: Tensor | None, include_last: bool) -> list[int]:
-    """Where in the flat input the bags begin."""
+def _starts(input: Tensor, offsets: Tensor | None, include_last: bool) -> nd.NDArray | None:
+    """Where in the flat input the bags begin; None where they are its rows."""
     if input.ndim == 2 and offsets is None:
-        return [number * input.shape[1] for number in range(input.shape[0])]
+        return None
     if input.ndim != 1 or offsets is None or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
         given = "without offsets" if offsets is None else f"with offsets {offsets.shape} of {offsets.dtype.name}"
         raise nd.ShapeError(
             f"embedding_bag: an input of shape {input.shape} {given}; it is (bags, numbers) without, or (numbers,) "
             "with integer offsets (bags,)"
         )
-    starts: list[int] = offsets.tolist()
-    ends = [*starts, input.size]
-    if (starts and starts[0] != 0) or any(last < first for first, last in pairwise(ends)):
-        raise nd.IndexingError(f"embedding_bag: offsets must begin with 0 and rise to at most {input.size}: {starts}")
+    starts = offsets.data.astype("int64")
+    falls = bool(nd.any(starts[1:] < starts[:-1]))
+    if starts.size and (falls or starts[0].item() != 0 or starts[-1].item() > input.size):
+        raise nd.IndexingError(
+            f"embedding_bag: offsets must begin with 0 and rise to at most {input.size}: {starts.tolist()}"
+        )
     if not include_last:
         return starts
-    if not starts or starts[-1] != input.size:
-        raise nd.IndexingError(f"embedding_bag: the last offset must be the number of indices, {input.size}: {starts}")
+    if not starts.size or starts[-1].item() != input.size:
+        raise nd.IndexingError(
+            f"embedding_bag: the last offset must be the number of indices, {input.size}: {starts.tolist()}"
+        )
     return starts[:-1]
 
 
-def _added(rows: Tensor, bags: list[list[int]], mean: bool) -> Tensor:
-    places = [place for bag in bags for place in bag]
-    owners = [number for number, bag in enumerate(bags) for _ in bag]
-    index = [Tensor(nd.asarray(each, dtype="int64", device=rows.device)) for each in (places, owners)]
-    blank = Tensor(nd.zeros((len(bags), rows.shape[1]), dtype=rows.dtype, device=rows.device))
-    total = autograd.scatter_add(blank, index[1], autograd.take(rows, index[0], axis=0))
-    if not mean:
+def _side_by_side(rows: Tensor, kept: Tensor | None, starts: nd.NDArray) -> tuple[Tensor, Tensor]:
+    """The bags of rows as ``(bags, longest, features)``, and which places are filled."""
+    size = rows.shape[0]
+    ends = nd.concat([starts[1:], nd.full((min(1, starts.size),), size, dtype="int64", device=starts.device)])
+    longest = nd.max(ends - starts).item() if starts.size else 0
+    places = nd.expand_dims(starts, axis=1) + nd.arange(longest, device=starts.device)
+    filled = Tensor(places < nd.expand_dims(ends, axis=1))
+    index = Tensor(nd.clip(places, 0, max(0, size - 1)))
+    if kept is not None and size:
+        filled = autograd.logical_and(filled, autograd.take(kept, index, axis=0))
+    return autograd.take(rows, index, axis=0), filled
+
+
+def _reduced(rows: Tensor, kept: Tensor | None, mode: str) -> Tensor:
+    """Of bags of one length, ``(bags, numbers, features)``. A maximum's gradient goes to the first of equal ones."""
+    wide = None if kept is None else autograd.expand_dims(kept, axis=-1)
+    if mode == "max" and rows.shape[1]:
+        known = rows.detach() if wide is None else autograd.where(wide, rows.detach(), -inf)
+        best = autograd.argmax(known, axis=1, keepdims=True)
+        largest = autograd.squeeze(autograd.take_along_axis(rows, best, axis=1), 1)
+        return largest if wide is None else autograd.where(autograd.any(wide, axis=1), largest, 0.0)
+    total = autograd.sum(rows if wide is None else autograd.where(wide, rows, 0.0), axis=1)
+    if mode != "mean":
         return total
-    counts = [[float(len(bag) or 1)] for bag in bags]
-    return total / Tensor(nd.asarray(counts, dtype=rows.dtype, device=rows.device).reshape(len(bags), 1))
+    if wide is None:
+        return total / float(rows.shape[1] or 1)
+    return total / autograd.clip(autograd.sum(autograd.astype(wide, rows.dtype), axis=1), 1.0, None)
 
 
-def _largest_of(rows: Tensor, bags: list[list[int]]) -> Tensor:
-    """The gradient goes to the first of equal ones."""
-    longest = max(map(len, bags), default=0)
-    if longest == 0:
-        return _added(rows, bags, False)  # zeros, in the graph of the rows
-    places = [bag + (bag[-1:] or [0]) * (longest - len(bag)) for bag in bags]
-    index = Tensor(nd.asarray(places, dtype="int64", device=rows.device).reshape(len(bags), longest))
-    read = autograd.take(rows, index, axis=0)
-    best = autograd.argmax(read, axis=1, keepdims=True)
-    largest = autograd.squeeze(autograd.take_along_axis(read, best, axis=1), 1)
-    filled = nd.asarray([[bool(bag)] for bag in bags], dtype="bool", device=rows.device).reshape(len(bags), 1)
-    return autograd.where(Tensor(filled), largest, 0.0)
+def _added(rows: Tensor, kept: Tensor | None, starts: nd.NDArray, mode: str) -> Tensor:
+    """Of bags of any lengths, one behind the other."""
+    places = nd.arange(rows.shape[0], device=rows.device)
+    owners = Tensor(nd.searchsorted(starts, places, side="right") - 1)
+    counted = nd.ones((rows.shape[0], 1), dtype=rows.dtype, device=rows.device)
+    if kept is not None:
+        counted = nd.expand_dims(kept.data, axis=1).astype(rows.dtype)
+        rows = rows * Tensor(counted)
+    blank = nd.zeros((starts.size, rows.shape[1]), dtype=rows.dtype, device=rows.device)
+    total = autograd.scatter_add(Tensor(blank), owners, rows)
+    if mode != "mean":
+        return total
+    counts = nd.scatter_add(blank[:, :1], owners.data, counted)
+    return total / Tensor(nd.maximum(counts, 1.0))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
