@@ -5,6 +5,7 @@ from typing import Any
 
 from treadle.optim import lr_scheduler
 from treadle.optim.adadelta import Adadelta
+from treadle.optim.adafactor import Adafactor
 from treadle.optim.adagrad import Adagrad
 from treadle.optim.adam import Adam
 from treadle.optim.adamax import Adamax
@@ -25,6 +26,7 @@ __all__ = [
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",

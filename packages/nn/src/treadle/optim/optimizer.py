@@ -66,6 +66,10 @@ class Optimizer(ABC):
         """What the state of a parameter consists of once it was updated; None where that is not known beforehand."""
         return None
 
+    def state_shape(self, name: str, tensor: Tensor) -> tuple[int, ...]:
+        """The shape of an array of the state: that of the parameter, unless a subclass says otherwise."""
+        return tensor.shape
+
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters with options of their own; what is not given comes from the defaults."""
         if not isinstance(param_group, Mapping):
@@ -193,7 +197,7 @@ class Optimizer(ABC):
         array = value if isinstance(value, nd.NDArray) else nd.asarray(value, device="cpu")
         if array.ndim == 0 and (tensor.ndim or name in self.scalar_state):
             return int(array.item()) if name == "step" else array.item()
-        if array.shape != tensor.shape:
+        if array.shape != self.state_shape(name, tensor):
             raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
         dtype = nd.float32 if tensor.dtype.itemsize < 4 else tensor.dtype
         return array.astype(dtype, copy=True).to_device(tensor.device)
