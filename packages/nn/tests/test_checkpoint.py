@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import treadle.ndarray as nd
 from treadle import nn
 from treadle.autograd import Tensor
-from treadle.nn.files import atomic_write
+from treadle.ndarray.atomic import atomic_write
 
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 
@@ -173,10 +173,10 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
 
 def test_a_write_replaces_and_keeps_the_permissions(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "weights"
-    with atomic_write(path) as file:
+    with atomic_write(path, make_folders=True) as file:
         file.write(b"one")
     path.chmod(0o640)
-    with atomic_write(path) as file:
+    with atomic_write(path, make_folders=True) as file:
         file.write(b"two")
         assert path.read_bytes() == b"one"
     assert path.read_bytes() == b"two"

@@ -5,6 +5,19 @@ from typing import Any
 import pytest
 
 from treadle import nn
+from treadle.autograd import Tensor
+
+
+@pytest.mark.parametrize("add", ["add_module", "register_module", "set_submodule", "__setattr__"])
+def test_a_module_that_is_added_by_name_is_called_like_the_others(add: str) -> None:
+    layers = nn.Sequential(nn.Identity())
+    getattr(layers, add)("last", nn.Threshold(100.0, 5.0))
+    assert len(layers) == 2
+    assert layers(Tensor([1.0])).tolist() == [5.0]
+    assert layers.last is layers[1]
+    heads = nn.ModuleDict()
+    getattr(heads, add)("a", nn.Identity())
+    assert list(heads) == ["a"]
 
 
 def test_sequential_calls_in_order() -> None:

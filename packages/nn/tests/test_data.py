@@ -19,6 +19,7 @@ from treadle.data import (
     IterableDataset,
     RandomSampler,
     SequentialSampler,
+    StackDataset,
     StratifiedSampler,
     Subset,
     SubsetRandomSampler,
@@ -352,6 +353,28 @@ def test_concatenated_and_chained() -> None:
         iter(IterableDataset())
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_sets_side_by_side(workers: int) -> None:
+    rows = TensorDataset(Tensor(nd.arange(6).reshape(3, 2)))
+    options: dict[str, Any] = {"num_workers": workers}
+    if workers:
+        options["multiprocessing_context"] = "fork"
+    for fast in (True, False):
+        second: Any = Subset(TensorDataset(Tensor([7, 8, 9])), [2, 1, 0]) if fast else [9, 8, 7]
+        both, named = StackDataset(rows, second), StackDataset(x=rows, y=second)
+        assert hasattr(both, "fetch_batch") == fast
+        (x,), y = list(DataLoader(both, 2, **options))[1]
+        assert (x.tolist(), (y[0] if fast else y).tolist()) == ([[4, 5]], [7])
+        first, _ = DataLoader(named, 2, **options)
+        assert first["x"][0].tolist() == [[0, 1], [2, 3]]
+        assert len(named) == 3
+    with pytest.raises(ValueError, match=r"one length; these have \[2, 3\]"):
+        StackDataset("ab", "cde")
+    for arguments, names in (((), {}), (("ab",), {"y": "ab"})):
+        with pytest.raises(ValueError, match="all by position or all by name"):
+            StackDataset(*arguments, **names)
+
+
 def test_samples_that_are_fetched_together() -> None:
     """PyTorch's ``__getitems__``."""
 
@@ -378,6 +401,9 @@ def test_default_convert() -> None:
 
 
 def test_what_is_no_index_or_generator() -> None:
+    for data in (None, {1, 2}, iter([1, 2])):
+        with pytest.raises(TypeError, match="is neither; of an iterator make an IterableDataset"):
+            DataLoader(data)
     for sampler in ([0.5], ["0"]):
         with pytest.raises(TypeError, match="integer"):
             list(DataLoader(TensorDataset(Tensor([1.0, 2.0])), sampler=sampler))

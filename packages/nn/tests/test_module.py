@@ -152,6 +152,32 @@ def test_lookup_by_name() -> None:
         net.get_parameter("nothing")
 
 
+def test_a_module_is_put_at_a_dotted_name() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            self.body = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+            self.heads = {"a": [nn.Linear(2, 1)], "b": nn.ModuleDict({"c": nn.Linear(2, 3)})}
+            self.fixed = (nn.Identity(),)
+
+    net = Net()
+    for name in ("body.1", "heads.a.0", "heads.b.c", "body", "added"):
+        module = nn.Tanh()
+        net.set_submodule(name, module)
+        assert net.get_submodule(name) is module
+    net.set_submodule("heads.b.c", nn.ReLU(), strict=True)
+    for wrong in ("nothing.x", "heads.a.7", "heads.a.0.x.y"):
+        with pytest.raises(AttributeError, match="no module"):
+            net.set_submodule(wrong, nn.ReLU())
+    with pytest.raises(AttributeError, match="no module named 'new'"):
+        net.set_submodule("new", nn.ReLU(), strict=True)
+    with pytest.raises(TypeError, match="stands in a tuple"):
+        net.set_submodule("fixed.0", nn.ReLU())
+    with pytest.raises(ValueError, match="a name and a Module"):
+        net.set_submodule("", nn.ReLU())
+    net.register_module("other", nn.ReLU())
+    assert isinstance(net.get_submodule("other"), nn.ReLU)
+
+
 def test_zero_grad_drops_or_zeroes() -> None:
     layer = nn.Linear(2, 1)
     layer(Tensor([[1.0, 2.0]])).sum().backward()

@@ -147,7 +147,7 @@ def randomize(module: Any, seed: int) -> None:
     generator = np.random.default_rng(seed)
     with torch.no_grad():
         for parameter in module.parameters():
-            drawn = torch.from_numpy(0.5 * generator.normal(size=tuple(parameter.shape)))
+            drawn = torch.from_numpy(np.asarray(0.5 * generator.normal(size=tuple(parameter.shape))))
             parameter.copy_(drawn.to(parameter.dtype))
         for buffer in module.buffers():
             if buffer.dtype.is_floating_point:

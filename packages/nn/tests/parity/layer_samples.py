@@ -123,6 +123,18 @@ POOLING: dict[str, list[Sample]] = {
     **spatial("AdaptiveAvgPool", (1, 2, 3), ((3,), {}), ((1,), {})),
     **spatial("AdaptiveMaxPool", (1, 2, 3), ((3,), {}), ((2,), {"return_indices": True})),
 }
+for axes in (1, 2, 3):
+    POOLING[f"LPPool{axes}d"] = [
+        Sample((2, 2), inputs=SPATIAL[axes]),
+        Sample((3.0, 2), {"stride": 1, "ceil_mode": True}, SPATIAL[axes]),
+        Sample((2.0, 2), inputs=[SPATIAL[axes][0][1:]]),
+    ]
+POOLING["FractionalMaxPool2d"] = [
+    # Where the windows' step is a whole number nothing depends on what is drawn.
+    Sample((2,), {"output_size": (3, 2), "return_indices": True}, [(2, 4, 6, 5)]),
+    Sample(((2, 1),), {"output_ratio": (0.5, 0.6)}, [(4, 6, 5)]),
+]
+POOLING["FractionalMaxPool3d"] = [Sample((1,), {"output_size": (2, 2, 3), "return_indices": True}, [(2, 4, 3, 4, 5)])]
 POOLING["AvgPool2d"].append(Sample((2,), {"divisor_override": 3}, inputs=IMAGES))
 POOLING["AdaptiveAvgPool2d"] += [Sample(((2, None),), inputs=IMAGES), Sample(((3, 5),), inputs=[(4, 6, 5)])]
 POOLING["AdaptiveMaxPool2d"].append(Sample(((None, 4),), inputs=IMAGES))
@@ -158,6 +170,16 @@ RESIZING: dict[str, list[Sample]] = {
     "UpsamplingNearest2d": [Sample(((7, 9),), {}, IMAGES)],
     "PixelShuffle": [Sample((2,), inputs=IMAGES)],
     "PixelUnshuffle": [Sample((2,), inputs=[(2, 3, 6, 4)])],
+    "Fold": [
+        Sample(((4, 5), (2, 3)), inputs=[(2, 12, 9)]),
+        Sample(((4, 5), 2), {"dilation": (1, 2), "padding": 1, "stride": (2, 1)}, [(2, 8, 15)]),
+        Sample((4, 2), inputs=[(4, 9)]),
+    ],
+    "Unfold": [
+        Sample(((2, 3),), inputs=IMAGES),
+        Sample((2,), {"dilation": (1, 2), "padding": (1, 0), "stride": (2, 1)}, IMAGES),
+        Sample((3,), inputs=[(4, 6, 5)]),
+    ],
     "ChannelShuffle": [Sample((2,), inputs=IMAGES)],
 }
 
@@ -193,6 +215,11 @@ NORMALIZATION: dict[str, list[Sample]] = {
         Sample((5,), {"bias": False}, IMAGES),
         Sample((5, 1e-3, False), inputs=IMAGES),
     ],
+    "LocalResponseNorm": [
+        Sample((2,), {"alpha": 0.5}, SERIES),
+        Sample((3, 0.3, 0.5, 2.0), inputs=IMAGES),
+        Sample((7, 0.3), inputs=VOLUMES),
+    ],
     "RMSNorm": [Sample((4,)), Sample(([6, 5], 1e-3), inputs=IMAGES), Sample((4,), {"elementwise_affine": False})],
 }
 NORMALIZATION["BatchNorm1d"].append(Sample((4,), inputs=[(5, 4)]))
@@ -201,12 +228,19 @@ DROPOUT: dict[str, list[Sample]] = {
     name: [Sample((0.5,), inputs=shape, train=False), Sample((0.0,), inputs=shape)]
     for name, shape in {
         "AlphaDropout": VECTORS, "Dropout": VECTORS, "Dropout1d": SERIES, "Dropout2d": IMAGES, "Dropout3d": VOLUMES,
+        "FeatureAlphaDropout": IMAGES,
     }.items()
 }  # fmt: skip
 
 NUMBERS = np.array([[0, 3, 3], [6, 0, 2]])
+FLAT, BEGINS = np.array([0, 3, 3, 6, 0, 2]), np.array([0, 2, 2, 5])
 
 LINEAR: dict[str, list[Sample]] = {
+    "AdaptiveLogSoftmaxWithLoss": [
+        Sample((8, 12, [3, 6]), {"div_value": 2.0}, [(6, 8), np.array([0, 11, 4, 2, 3, 5])]),
+        Sample((8, 12, [5]), {"head_bias": True}, [(3, 8), np.array([0, 1, 4])]),
+        Sample((8, 12, [5]), inputs=[(8,), np.array(7)]),
+    ],
     "Bilinear": [
         Sample((4, 5, 3), inputs=[(2, 4), (2, 5)]),
         Sample((4, 5, 3), {"bias": False}, [(2, 6, 4), (2, 6, 5)]),
@@ -217,6 +251,14 @@ LINEAR: dict[str, list[Sample]] = {
         Sample((7, 4, 3), inputs=[NUMBERS]),
         Sample((7, 4, -7), {"scale_grad_by_freq": True}, [NUMBERS]),
         Sample((7, 4), {"max_norm": 0.7, "norm_type": 1.0}, [NUMBERS]),
+    ],
+    "EmbeddingBag": [
+        Sample((7, 4), inputs=[NUMBERS]),
+        Sample((7, 4), {"mode": "sum", "padding_idx": 3}, [NUMBERS]),
+        Sample((7, 4), {"mode": "max"}, [FLAT, BEGINS]),
+        Sample((7, 4), {"mode": "mean", "padding_idx": -7}, [FLAT, BEGINS]),
+        Sample((7, 4), {"mode": "sum", "include_last_offset": True}, [FLAT, np.array([0, 2, 2, 6])]),
+        Sample((7, 4), {"max_norm": 0.7, "norm_type": 1.0, "mode": "sum"}, [FLAT, BEGINS]),
     ],
     "Flatten": [Sample(inputs=IMAGES), Sample((0, 2), inputs=IMAGES)],
     "Identity": [Sample(), Sample((5,), {"ignored": True})],

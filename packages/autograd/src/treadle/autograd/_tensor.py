@@ -362,7 +362,9 @@ class Tensor(Methods):
 
     def __repr__(self) -> str:
         shown = "not computed yet" if self._data is None else f"{self._data}"
-        parts = [shown, f"shape={self.shape}", f"dtype={self.dtype.name}"]
+        parts = [shown, f"dtype={self.dtype.name}"]
+        if self._data is None or self.size:  # an empty array tells its shape itself
+            parts.insert(1, f"shape={self.shape}")
         if self.device != "cpu":
             parts.append(f"device={self.device}")
         if self._name is not None:

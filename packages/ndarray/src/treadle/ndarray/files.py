@@ -1,12 +1,12 @@
 """Arrays in files: ``.npy`` and ``.npz``, exchanged with NumPy, written whole or not at all, never unpickled."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from treadle.ndarray import npy
 from treadle.ndarray._array import NDArray
+from treadle.ndarray.atomic import atomic_write
 from treadle.ndarray.buffers import frombuffer
 from treadle.ndarray.creation import DeviceLike, as_array, empty
 from treadle.ndarray.devices import default_device
@@ -28,35 +28,6 @@ _DEFLATE_LIMIT = 1040
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
-@contextmanager
-def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of ``path`` when the block ends, and never does if it fails.
-
-    It is written beside ``path``, flushed to the disk and renamed: a crash leaves the old file or the new one.
-    """
-    target = os.path.realpath(path)
-    parent, last = os.path.split(target)
-    name = os.path.join(parent, f".{last}.{os.urandom(6).hex()}.partial")
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            if os.path.exists(target):
-                os.fchmod(file.fileno(), os.stat(target).st_mode & 0o777)
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
-    folder = os.open(parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # makes the rename durable
-    finally:
-        os.close(folder)
-
-
 def _path(file: Any) -> str:
     """A path as a string; DTypeError for anything else, also for the number of an open file, which would be closed."""
     try:

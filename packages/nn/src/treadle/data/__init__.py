@@ -2,7 +2,15 @@
 
 from treadle.data import transforms
 from treadle.data.collate import default_collate, default_convert
-from treadle.data.dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset
+from treadle.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+)  # fmt: skip
 from treadle.data.digits import Digits
 from treadle.data.download import download
 from treadle.data.errors import DataFileError, DownloadError, WorkerError, WorkerTimeoutError
@@ -46,6 +54,7 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "StratifiedSampler",
     "Subset",
     "SubsetRandomSampler",

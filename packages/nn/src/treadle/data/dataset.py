@@ -18,6 +18,7 @@ __all__ = [
     "ConcatDataset",
     "Dataset",
     "IterableDataset",
+    "StackDataset",
     "Subset",
     "TensorDataset",
     "batch_fetcher",
@@ -150,6 +151,47 @@ class ConcatDataset(Dataset):
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
+
+
+class StackDataset(Dataset):
+    """Data sets side by side: sample i is the tuple of all samples i, or for names the dict of them.
+
+    ValueError for data sets of different lengths.
+
+    >>> StackDataset("ab", [3, 4])[1]
+    ('b', 4)
+    >>> StackDataset(letter="ab", number=[3, 4])[0]
+    {'letter': 'a', 'number': 3}
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if bool(args) == bool(kwargs):
+            raise ValueError("StackDataset takes data sets, either all by position or all by name")
+        self.datasets: tuple[Any, ...] | dict[str, Any] = args or kwargs
+        lengths = [len(each) for each in self._all()]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"StackDataset needs data sets of one length; these have {lengths}")
+
+    def __getitem__(self, index: int) -> Any:
+        return self._like([each[index] for each in self._all()])
+
+    def __len__(self) -> int:
+        return len(self._all()[0])
+
+    @property
+    def fetch_batch(self) -> Callable[[nd.NDArray], Any]:
+        """Whole batches of each; AttributeError unless every one can give them."""
+        fetchers = [batch_fetcher(each) for each in self._all()]
+        known = [each for each in fetchers if each is not None]
+        if len(known) < len(fetchers):
+            raise AttributeError("samples are fetched one by one")
+        return lambda indices: self._like([fetch(indices) for fetch in known])
+
+    def _all(self) -> list[Any]:
+        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
+
+    def _like(self, parts: list[Any]) -> Any:
+        return dict(zip(self.datasets, parts, strict=True)) if isinstance(self.datasets, dict) else tuple(parts)
 
 
 class ChainDataset(IterableDataset):

@@ -88,6 +88,11 @@ class DataLoader:
     ) -> None:
         self.dataset = dataset
         self._iterable = isinstance(dataset, IterableDataset)
+        if not self._iterable and not hasattr(dataset, "__getitem__"):
+            raise TypeError(
+                f"a data set has samples by index or is an IterableDataset; {type(dataset).__name__} is neither; "
+                "of an iterator make an IterableDataset whose __iter__ gives a new one"
+            )
         _check_order(self._iterable, batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
         if num_workers:
             _check_devices(dataset)
@@ -232,19 +237,40 @@ class DataLoader:
         """
         if self._resumed is not None:
             return {**self._resumed, "now": self._states()}
-        return {"batches": self._position.batches, "start": self._position.start, "now": self._states()}
+        position = {"batches": self._position.batches, "start": self._position.start, "now": self._states()}
+        return {**position, "batch_size": self.batch_size, "length": self._length()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next pass goes on behind the batches that ``state_dict`` counts; the generators do so at once."""
-        missing = [name for name in ("batches", "start", "now") if name not in state_dict]
+        missing = [name for name in ("batches", "start", "now", "batch_size", "length") if name not in state_dict]
         if missing:
             raise ValueError(f"this is no state of a DataLoader: it lacks {', '.join(missing)}")
         if len(state_dict["now"]["generators"]) != len(self._generators()):
             raise ValueError("the state is that of a DataLoader with other samplers")
+        batches = operator.index(state_dict["batches"])
+        if state_dict["start"] is not None:
+            self._check_pass(batches, state_dict["batch_size"], state_dict["length"])
         self._set_generators(state_dict["now"])
         self._position, self._resumed = _Position(), None
         if state_dict["start"] is not None:
-            self._resumed = {**state_dict, "batches": operator.index(state_dict["batches"])}
+            self._resumed = {**state_dict, "batches": batches}
+
+    def _check_pass(self, batches: int, batch_size: int | None, length: int | None) -> None:
+        """ValueError for a place in a pass that is not one of this loader's."""
+        own = self._length()
+        if (batch_size, length) != (self.batch_size, own):
+            raise ValueError(
+                f"the state is of the midst of a pass of {length} batches of size {batch_size}, and this loader makes "
+                f"{own} of size {self.batch_size}; go on with the same data and batch_size, or from the end of a pass"
+            )
+        if batches < 0 or (own is not None and batches > own):
+            raise ValueError(f"the state is of a pass after {batches} batches, and this loader makes {own}")
+
+    def _length(self) -> int | None:
+        try:
+            return len(self)
+        except TypeError:
+            return None
 
     def _generators(self) -> list[Generator]:
         holders = (self, self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None))

@@ -11,6 +11,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.data.errors import DataFileError
+from treadle.ndarray.atomic import atomic_write
 
 __all__ = ["TokenFile", "write_tokens"]
 
@@ -32,17 +33,11 @@ def write_tokens(path: str | os.PathLike[str], tokens: Iterable[int] | nd.NDArra
     """
     code = _code(dtype)
     values = iter(tokens.tolist() if isinstance(tokens, nd.NDArray) else tokens)
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
     count = 0
-    try:
-        with open(partial, "wb") as file:
-            while block := array(code, islice(values, _BLOCK)):
-                count += len(block)
-                _little(block).tofile(file)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with atomic_write(path) as file:
+        while block := array(code, islice(values, _BLOCK)):
+            count += len(block)
+            file.write(_little(block).tobytes())
     return count
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle.nn.parameter import Parameter
 
-__all__ = ["Branch", "children_first", "join", "members", "walk"]
+__all__ = ["Branch", "children_first", "join", "members", "put", "walk"]
 
 
 class Branch:
@@ -30,6 +30,34 @@ def members(branch: Branch) -> Iterator[tuple[str, Any]]:
     """The modules and parameters that belong to ``branch`` itself, with their dotted names, in attribute order."""
     for name, value in branch._parts():
         yield from _inside(name, value, ())
+
+
+def put(branch: Branch, target: str, value: Branch) -> None:
+    """Set ``value`` at the dotted name ``target``. AttributeError if there is no way to it, TypeError in a tuple."""
+    *way, last = target.split(".")
+    holder: Any = branch
+    for key in way:
+        parts = dict(_named(holder))
+        if not isinstance(parts.get(key), (Branch, list, tuple, dict)):
+            raise AttributeError(f"there is no module {target!r}: {key!r} is none, and holds none")
+        holder = parts[key]
+    if isinstance(holder, tuple):
+        raise TypeError(f"{target!r} stands in a tuple, which cannot be changed; use a list")
+    if isinstance(holder, list) and last not in dict(_named(holder)):
+        raise AttributeError(f"there is no module {target!r}: the list has {len(holder)} elements")
+    if isinstance(holder, list):
+        holder[int(last)] = value
+    elif isinstance(holder, dict):
+        holder[last] = value
+    else:
+        setattr(holder, last, value)
+
+
+def _named(holder: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(holder, Branch):
+        return holder._parts()
+    pairs = holder.items() if isinstance(holder, dict) else enumerate(holder)
+    return ((str(key), value) for key, value in pairs)
 
 
 def _inside(name: str, value: Any, containers: tuple[int, ...]) -> Iterator[tuple[str, Any]]:

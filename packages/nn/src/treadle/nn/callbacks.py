@@ -10,6 +10,8 @@ from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.ndarray.atomic import remove_leftovers
+
 if TYPE_CHECKING:
     from treadle.nn.trainer import Trainer
 
@@ -95,6 +97,10 @@ class EarlyStopping(Callback):
         self._best = _Best(monitor, mode, min_delta)
         self._weights: dict[str, Any] | None = None
 
+    def on_fit_start(self, trainer: "Trainer") -> None:
+        if self.waited >= self.patience and not trainer.stopped:  # it ended an earlier fit, and this is another
+            self.waited = 0
+
     def on_epoch_end(self, trainer: "Trainer", row: Mapping[str, float]) -> None:
         if self._best.improved(row):
             self.waited = 0
@@ -154,8 +160,7 @@ class Checkpoints(Callback):
         return self.folder / "best.safetensors"
 
     def on_fit_start(self, trainer: "Trainer") -> None:
-        for left in self.folder.glob(".*.safetensors.*.partial"):  # of a process that was killed as it wrote
-            left.unlink(missing_ok=True)
+        remove_leftovers(self.folder, ".safetensors")
 
     def on_step_end(self, trainer: "Trainer") -> None:
         if self.every_steps is not None and trainer.step % self.every_steps == 0:

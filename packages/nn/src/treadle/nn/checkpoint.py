@@ -9,8 +9,8 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.ndarray.atomic import atomic_write
 from treadle.nn._state import array_of
-from treadle.nn.files import atomic_write
 from treadle.nn.safetensors_format import checked_arrays, opened, written
 
 __all__ = ["load_file", "load_metadata", "save_file"]
@@ -31,7 +31,7 @@ def save_file(
         kind = type(tensors).__name__
         raise TypeError(f"save_file takes a mapping of names to tensors, not a {kind}; of a model: model.state_dict()")
     arrays = checked_arrays(tensors, array_of)
-    with atomic_write(filename) as file:
+    with atomic_write(filename, make_folders=True) as file:
         written(file, arrays, metadata)
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import os
 
-from treadle.nn.files import atomic_write
+from treadle.ndarray.atomic import atomic_write
 
 __all__ = ["History"]
 
@@ -46,7 +46,7 @@ class History:
         writer = csv.DictWriter(text, self.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
-        with atomic_write(path) as file:
+        with atomic_write(path, make_folders=True) as file:
             file.write(text.getvalue().encode())
 
     def save_plot(self, path: str | os.PathLike[str]) -> None:

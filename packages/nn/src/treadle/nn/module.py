@@ -9,7 +9,7 @@ from treadle.autograd import Scoped, Tensor
 from treadle.nn._backward_hooks import BackwardHooks
 from treadle.nn._located import locate
 from treadle.nn._state import IncompatibleKeys, load, tensors_of
-from treadle.nn._tree import Branch, children_first, join, members, walk
+from treadle.nn._tree import Branch, children_first, join, members, put, walk
 from treadle.nn.hooks import HookTable, RemovableHandle
 from treadle.nn.parameter import Parameter
 from treadle.nn.summary import Summary, summarize
@@ -172,6 +172,21 @@ class Module(Scoped, Branch):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"module {name!r} must be a Module or None, not {type(module).__name__}")
         setattr(self, name, module)
+
+    def register_module(self, name: str, module: "Module | None") -> None:
+        """:meth:`add_module` by its other name."""
+        self.add_module(name, module)
+
+    def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
+        """Put ``module`` at the dotted name ``target``; with ``strict`` only where a module stands already.
+
+        AttributeError if there is no way to it, ValueError for an empty name or what is no module.
+        """
+        if not target or not isinstance(module, Module):
+            raise ValueError(f"set_submodule takes a name and a Module, not {target!r} and a {type(module).__name__}")
+        if strict:
+            self.get_submodule(target)
+        put(self, target, module)
 
     def get_submodule(self, target: str) -> "Module":
         """The module with the dotted name ``target``; AttributeError if there is none."""

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from treadle.nn.files import atomic_write
+from treadle.ndarray.atomic import atomic_write
 
 if TYPE_CHECKING:
     from treadle.nn.history import History
@@ -32,7 +32,7 @@ def save_curves(history: "History", path: str | os.PathLike[str]) -> None:
     figure = require_matplotlib()(figsize=(5.2 * len(names), 3.6), dpi=130, layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         _draw(axes, history, name)
-    with atomic_write(path) as file:
+    with atomic_write(path, make_folders=True) as file:
         figure.savefig(file, format="png")
 
 

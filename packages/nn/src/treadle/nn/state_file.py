@@ -11,10 +11,10 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.ndarray.atomic import atomic_write
 from treadle.ndarray.buffers import octets
 from treadle.nn._state import array_of
 from treadle.nn.errors import CheckpointError
-from treadle.nn.files import atomic_write
 from treadle.nn.safetensors_format import checked_arrays, opened, written
 
 __all__ = ["load_state", "save_state"]
@@ -40,7 +40,7 @@ def save_state(state: Any, filename: str | os.PathLike[str]) -> None:
     arrays = checked_arrays(tensors, array_of)
     text = json.dumps(tree, separators=(",", ":"))
     notes = {_KEY: text, _CHECKSUM: str(_checksum(text, arrays))}
-    with atomic_write(filename) as file:
+    with atomic_write(filename, make_folders=True) as file:
         written(file, arrays, notes)
 
 

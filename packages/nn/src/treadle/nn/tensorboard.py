@@ -6,6 +6,7 @@ field 1 the time as a double, 2 the step, 3 the version, 5 a ``Summary``, whose 
 and a simple_value (field 2, float). G. Castagnoli et al. 1993 for the polynomial.
 """
 
+import math
 import os
 import struct
 import time
@@ -51,6 +52,13 @@ def _varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
+def _float(value: float) -> bytes:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
 def _field(number: int, content: bytes) -> bytes:
     """A field of a message, a string or a submessage."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
@@ -76,8 +84,15 @@ class EventFile:
         self._record(struct.pack("<Bd", 1 << 3 | 1, now) + _field(3, b"brain.Event:2"))
 
     def write(self, values: Mapping[str, float], step: int) -> None:
-        """Write numbers under their tags; they are in the file when this returns."""
-        entries = [_field(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value) for tag, value in values.items()]
+        """Write numbers under their tags; they are in the file when this returns.
+
+        A number that a float cannot hold becomes infinite. ValueError for a negative step.
+        """
+        if step < 0:
+            raise ValueError(f"step must be 0 or more, not {step}")
+        entries = [
+            _field(1, tag.encode()) + struct.pack("<B", 2 << 3 | 5) + _float(value) for tag, value in values.items()
+        ]
         summary = b"".join(_field(1, entry) for entry in entries)
         event = struct.pack("<Bd", 1 << 3 | 1, time.time()) + bytes([2 << 3]) + _varint(step) + _field(5, summary)
         self._record(event)
@@ -111,6 +126,7 @@ class TensorBoardLogger(Callback):
         self._events: EventFile | None = None
 
     def on_fit_start(self, trainer: "Trainer") -> None:
+        self.on_fit_end(trainer)  # that of a fit which ended by an error
         self._events = EventFile(self.folder)
 
     def on_epoch_end(self, trainer: "Trainer", row: Mapping[str, float]) -> None:

@@ -1,11 +1,11 @@
 """The training loop."""
 
-import inspect
+import copy
+import errno
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,15 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd import Tensor, no_grad
 from treadle.data.progress import progress
+from treadle.nn._trainer_parts import (
+    check_options,
+    check_parts,
+    emptiness,
+    has_length,
+    rest_of,
+    rows_of,
+    wants_measure,
+)  # fmt: skip
 from treadle.nn.callbacks import Callback, Checkpoints
 from treadle.nn.checkpoint import load_file, save_file
 from treadle.nn.errors import NonFiniteLossError
@@ -32,7 +41,8 @@ class Trainer:
 
     A batch is ``(*inputs, target)``; the loss is ``loss_function(model(*inputs), target)``, and so are the ``metrics``,
     by name: numbers, or arrays of one. They must be means over the rows of the batch, from which the means over an
-    epoch are made; a metric with ``update``, ``compute`` and ``reset`` is fed and asked at the end. For batches of
+    epoch are made; a metric with ``update``, ``compute`` and ``reset`` is fed and asked at the end (and, with
+    ``state_dict`` and ``load_state_dict``, resumed in mid-epoch). For batches of
     another kind a subclass overrides :meth:`loss_of`. ``history`` has a row for each epoch.
 
     ``scheduler`` steps after each epoch, or with ``scheduler_interval="step"`` after each update; one whose ``step``
@@ -73,20 +83,15 @@ class Trainer:
         checkpoints: Checkpoints | None = None,
         show_progress: bool = True,
     ) -> None:
-        if scheduler_interval not in ("epoch", "step"):
-            raise ValueError(f"scheduler_interval must be 'epoch' or 'step', not {scheduler_interval!r}")
-        if accumulate < 1:
-            raise ValueError(f"accumulate must be 1 or more batches, not {accumulate}")
-        if scheduler is not None and scheduler_interval == "step" and _wants_measure(scheduler):
-            raise ValueError(f"{type(scheduler).__name__} steps by a measure, which there is after an epoch only")
-        taken = sorted({"epoch", "loss", "lr"} & set(metrics or ()))
-        if taken:
-            raise ValueError(f"the history has columns named {', '.join(taken)} of its own; rename the metrics")
-        _check_learns(model, optimizer)
+        metrics = {} if metrics is None else metrics
+        listed = [*callbacks, checkpoints] if checkpoints is not None else callbacks
+        check_parts(model, optimizer, loss_function, metrics, scheduler, listed)
+        limits = {"max_grad_norm": max_grad_norm, "max_grad_value": max_grad_value}
+        check_options(scheduler, scheduler_interval, accumulate, limits)
         self.model = model
         self.optimizer = optimizer
         self.loss_function = loss_function
-        self.metrics: dict[str, Any] = dict(metrics or {})
+        self.metrics: dict[str, Any] = dict(metrics)
         self.scheduler = scheduler
         self.scheduler_interval = scheduler_interval
         self.monitor = monitor
@@ -105,6 +110,7 @@ class Trainer:
         self.loaders: dict[str, Any] = {}
         self._loader_states: dict[str, Any] = {}
         self._taken_up = False
+        self._is_fitting = False
 
     # --- what a user calls -------------------------------------------------------------------------------------------
     @property
@@ -127,11 +133,28 @@ class Trainer:
         """Train for ``epochs`` more passes over ``loader``; returns the history, validation in its own columns.
 
         With ``resume``, a checkpoint or the folder of :class:`Checkpoints`, the run that it holds goes on, and
-        ``epochs`` counts from that run's beginning; where there is none yet, a run begins. A run that was killed at any
-        time and is resumed in a program of the same parts ends with the bytes of one that was not.
+        ``epochs`` counts from that run's beginning. Where there is none yet, a run begins if that is where this
+        trainer's ``checkpoints`` will lie, and otherwise it is a FileNotFoundError. A run that was killed at any time
+        and is resumed in a program of the same parts ends with the bytes of one that was not. In mid-epoch it needs the
+        same batches: CheckpointError or ValueError for a loader of another length or batch size.
 
-        The model ends in evaluation mode.
+        The model ends in evaluation mode. A callback that calls ``fit`` is a RuntimeError.
         """
+        if self._is_fitting:
+            raise RuntimeError("fit was called within fit; a callback can call evaluate, and stop to end the run")
+        self._is_fitting = True
+        try:
+            return self._fit(loader, epochs, validation_loader, resume)
+        finally:
+            self._is_fitting = False
+
+    def _fit(
+        self,
+        loader: Iterable[Any],
+        epochs: int,
+        validation_loader: Iterable[Any] | None,
+        resume: str | os.PathLike[str] | None,
+    ) -> History:
         if operator.index(epochs) < 0:
             raise ValueError(f"epochs must be 0 or more, not {epochs}")
         last = epochs if resume is not None else self.epoch + epochs
@@ -142,7 +165,7 @@ class Trainer:
         self._taken_up = False
         self.loaders = {"training": loader, "validation": validation_loader}
         self._restore_loaders()
-        steps = len(loader) * (last - self.epoch) - self.batches if _has_length(loader) else None  # type: ignore[arg-type]
+        steps = len(loader) * (last - self.epoch) - self.batches if has_length(loader) else None  # type: ignore[arg-type]
         self._tell("on_fit_start")
         with progress(total=steps, unit="step", disable=not self.show_progress) as bar:
             while self.epoch < last and not self.stopped:
@@ -154,7 +177,13 @@ class Trainer:
         return self.history
 
     def evaluate(self, loader: Iterable[Any]) -> dict[str, float]:
-        """Loss and metrics over ``loader``, in evaluation mode and without a graph; the mode is put back after."""
+        """Loss and metrics over ``loader``, in evaluation mode and without a graph; the mode is put back after.
+
+        Within an epoch of ``fit``, as a callback may call it, copies of the metrics are fed.
+        """
+        metrics = self.metrics
+        if self.means is not None:
+            self.metrics = copy.deepcopy(metrics)
         modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         means = Means()
@@ -165,6 +194,7 @@ class Trainer:
                     self._measure(means, *self.loss_of(batch))
             return self._measured(means, loader)
         finally:
+            self.metrics = metrics
             for module, training in modes:
                 module.training = training
 
@@ -194,7 +224,7 @@ class Trainer:
         return row
 
     def _step_scheduler(self, row: Mapping[str, float]) -> None:
-        if not _wants_measure(self.scheduler):
+        if not wants_measure(self.scheduler):
             self.scheduler.step()
             return
         name = self.monitor or (VALIDATION + "loss" if VALIDATION + "loss" in row else "loss")
@@ -208,12 +238,12 @@ class Trainer:
             self.means = Means(finite=True)
             self._reset_metrics()
         rows = waiting = 0
-        for batch in self._rest_of(loader):
+        for batch in rest_of(loader, self.batches):
             if not waiting:
                 self.optimizer.zero_grad()
             loss, output, target = self.loss_of(batch)
             self._check(loss)
-            size = _rows(target)
+            size = rows_of(target)
             (loss if self.accumulate == 1 else loss * float(size)).backward()
             self._measure(self.means, loss, output, target)
             rows, waiting = rows + size, waiting + 1
@@ -227,10 +257,6 @@ class Trainer:
         measured = self._measured(self.means, loader)
         self.means, self.batches = None, 0
         return measured
-
-    def _rest_of(self, loader: Iterable[Any]) -> Iterator[Any]:
-        """The batches that are still to come in this epoch; a loader that knows its position has skipped the others."""
-        return iter(loader) if hasattr(loader, "load_state_dict") else islice(loader, self.batches, None)
 
     def _check(self, loss: Any) -> None:
         if not isinstance(loss, Tensor) or loss.size != 1:
@@ -270,12 +296,12 @@ class Trainer:
                     metric.update(output, target)
                 else:
                     values[name] = metric(output, target)
-        means.add(values, _rows(target))
+        means.add(values, rows_of(target))
 
     def _measured(self, means: Means, loader: Any) -> dict[str, float]:
         values = means.values()
         if not values:
-            raise ValueError(_empty(loader))
+            raise ValueError(emptiness(loader))
         for name, metric in self.metrics.items():
             if hasattr(metric, "update"):
                 values[name] = float(metric.compute())
@@ -320,6 +346,12 @@ class Trainer:
         found = path / "last.safetensors" if path.is_dir() else path
         if found.exists():
             self.load_checkpoint(found)
+            return
+        own = () if self.checkpoints is None else (self.checkpoints.folder, self.checkpoints.last)
+        if path.resolve() not in [place.resolve() for place in own]:
+            where = f"in {self.checkpoints.folder}" if self.checkpoints is not None else "nowhere"
+            reason = f"there is no run to resume, and this trainer's checkpoints lie {where}"
+            raise FileNotFoundError(errno.ENOENT, reason, str(path))
 
     def _restore_loaders(self) -> None:
         for name, loader in self.loaders.items():
@@ -336,35 +368,3 @@ class Trainer:
     def _tell(self, event: str, *arguments: Any) -> None:
         for callback in self.all_callbacks():
             getattr(callback, event)(self, *arguments)
-
-
-def _wants_measure(scheduler: Any) -> bool:
-    parameters = list(inspect.signature(scheduler.step).parameters.values())
-    return bool(parameters) and parameters[0].default is inspect.Parameter.empty
-
-
-def _check_learns(model: Module, optimizer: Any) -> None:
-    """ValueError for an optimizer that was made for another model, or before this one was copied."""
-    held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-    learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if learnt and not any(id(parameter) in held for parameter in learnt):
-        raise ValueError("the optimizer has none of the model's parameters; make it from this model's parameters()")
-
-
-def _rows(target: Any) -> int:
-    shape: Sequence[int] = getattr(target, "shape", ())
-    return shape[0] if shape else 1
-
-
-def _has_length(loader: Any) -> bool:
-    try:
-        return isinstance(loader, Sized) and len(loader) >= 0
-    except TypeError:
-        return False
-
-
-def _empty(loader: Any) -> str:
-    batch_size = getattr(loader, "batch_size", None)
-    if getattr(loader, "drop_last", False) and batch_size:
-        return f"the loader has no batches: its data set has fewer samples than batch_size={batch_size}, and drop_last"
-    return "the loader has no batches: its data set is empty, or it is an iterator that was used up"

@@ -1,6 +1,6 @@
 """Adam."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
@@ -47,6 +47,11 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
+
+    optional_state = ("max_exp_avg_sq",)
+
+    def state_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("step", "exp_avg", "exp_avg_sq")
 
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
         if not state:

@@ -39,6 +39,9 @@ class ComposedOptimizer(Optimizer):
         """Fill the state of a parameter that has none; arrays that begin with zeros need no mention."""
         state["step"] = 0
 
+    def state_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return (*self.scalar_state, *(name for name in self.moments(options) if name not in self.optional_state))
+
     @abstractmethod
     def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """The names of the arrays in the state, of the parameter's shape."""

@@ -34,6 +34,8 @@ class ExponentialMovingAverage:
         require(0.0 <= decay <= 1.0, "decay", decay, "between 0 and 1")
         if isinstance(tensors, Tensor):
             raise TypeError("an average takes an iterable of tensors, not one tensor: write [tensor]")
+        if hasattr(tensors, "parameters"):
+            raise TypeError(f"an average takes tensors, not a {type(tensors).__name__}: pass its parameters()")
         self.tensors = list(tensors)
         self.decay = decay
         self.warmup = warmup

@@ -30,6 +30,8 @@ class Optimizer(ABC):
     """Options that must not be below 0, where an optimizer has them."""
     scalar_state: tuple[str, ...] = ("step",)
     """State values that are numbers, whatever the parameter's shape."""
+    optional_state: tuple[str, ...] = ()
+    """State values beside :meth:`state_names`, which depend on options that may be changed."""
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -59,6 +61,14 @@ class Optimizer(ABC):
     @abstractmethod
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
         """Change ``parameter.data`` in place by one step; ``state`` is the parameter's own and starts empty."""
+
+    def state_names(self, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """What the state of a parameter consists of once it was updated; None where that is not known beforehand."""
+        return None
+
+    def state_shape(self, name: str, tensor: Tensor) -> tuple[int, ...]:
+        """The shape of an array of the state: that of the parameter, unless a subclass says otherwise."""
+        return tensor.shape
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters with options of their own; what is not given comes from the defaults."""
@@ -152,13 +162,31 @@ class Optimizer(ABC):
         ]
         for group in groups:
             self.check(group)
+        options = {number: group for group, other in zip(groups, saved, strict=True) for number in other["params"]}
         state = {}
         for number, values in state_dict["state"].items():
             if number not in by_number:
                 raise ValueError(f"the state dict has a state for parameter {number!r}, which is in none of its groups")
             tensor = by_number[number]
+            self._check_state(number, values, options[number])
             state[tensor] = {name: self._restored(name, value, tensor) for name, value in values.items()}
         self.state, self.param_groups = state, groups
+
+    def _check_state(self, number: Any, values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """ValueError for the state of another kind of optimizer."""
+        names = self.state_names(options)
+        given = {name for name, value in values.items() if value is not None}
+        if names is None or not given:
+            return
+        unknown = sorted(given.difference(names, self.optional_state))
+        lacking = [name for name in names if name not in given]
+        if unknown or lacking:
+            parts = [f"has {', '.join(unknown)}"] if unknown else []
+            parts += [f"lacks {', '.join(lacking)}"] if lacking else []
+            raise ValueError(
+                f"the state dict is not that of a {type(self).__name__}: the state of parameter {number} "
+                f"{' and '.join(parts)}; to begin with a fresh state, load {{**state_dict, 'state': {{}}}}"
+            )
 
     def _restored(self, name: str, value: Any, tensor: Tensor) -> Any:
         """A number, or a copy with the dtype that the state of the parameter has, on its device."""
@@ -169,7 +197,7 @@ class Optimizer(ABC):
         array = value if isinstance(value, nd.NDArray) else nd.asarray(value, device="cpu")
         if array.ndim == 0 and (tensor.ndim or name in self.scalar_state):
             return int(array.item()) if name == "step" else array.item()
-        if array.shape != tensor.shape:
+        if array.shape != self.state_shape(name, tensor):
             raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
         dtype = nd.float32 if tensor.dtype.itemsize < 4 else tensor.dtype
         return array.astype(dtype, copy=True).to_device(tensor.device)

@@ -25,6 +25,7 @@ class RMSprop(ComposedOptimizer):
     """
 
     nonnegative = (*ComposedOptimizer.nonnegative, "alpha", "momentum")
+    optional_state = ("grad_avg", "momentum_buffer")
 
     def __init__(
         self,

@@ -51,6 +51,10 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
 
     nonnegative = ("lr", "momentum", "weight_decay")
+    optional_state = ("momentum_buffer",)
+
+    def state_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        return ()
 
     def check(self, options: Mapping[str, Any]) -> None:
         super().check(options)

@@ -9,12 +9,21 @@ from treadle.autograd import Tensor
 from treadle.nn.functional._spatial import Ints, batched, tuple_of
 from treadle.nn.functional.resampling import averaging_matrix, resample
 
-__all__ = ["Pooled", "adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool", "max_unpool"]
+__all__ = [
+    "Pooled",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "avg_pool",
+    "elements_at",
+    "lp_pool",
+    "max_pool",
+    "max_unpool",
+]
 
 Pooled = Tensor | tuple[Tensor, Tensor]
 
 
-def _at(input: Tensor, indices: Tensor) -> Tensor:
+def elements_at(input: Tensor, indices: Tensor) -> Tensor:
     """The elements of each channel that ``indices`` number, in their shape."""
     batch, channels = input.shape[:2]
     flat = autograd.reshape(input, (batch, channels, math.prod(input.shape[2:])))
@@ -44,7 +53,7 @@ def max_pool(
             return autograd.max_pool(x, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)
         indices = nd.max_pool(x.data, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)[1]
         chosen = Tensor(indices)
-        return _at(x, chosen), chosen
+        return elements_at(x, chosen), chosen
 
     result: Pooled = batched(input, count, name, call)
     return result
@@ -74,6 +83,19 @@ def avg_pool(
 
     result: Tensor = batched(input, count, name, call)
     return result
+
+
+def lp_pool(
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None, ceil_mode: bool, count: int
+) -> Tensor:
+    """The ``norm_type`` norms of windows over ``count`` axes."""
+    kernel = tuple_of(kernel_size, count, f"lp_pool{count}d: kernel_size")
+    if norm_type == 0.0:
+        raise ValueError(f"lp_pool{count}d: norm_type must not be 0")
+    means = avg_pool(input**norm_type, kernel, stride, 0, ceil_mode, True, None, count)
+    sums = means * float(math.prod(kernel))
+    blank = sums.detach() == 0.0  # where the root has no finite slope; 0 is taken
+    return autograd.where(blank, 0.0, autograd.where(blank, 1.0, sums) ** (1.0 / norm_type))
 
 
 def _wanted(output_size: Ints | Sequence[int | None] | None, lengths: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -123,12 +145,14 @@ def adaptive_max_pool(
             shape = [1] * (2 * count)
             shape[axis], shape[count + axis] = window.shape
             places = places * length + window.reshape(shape)
-        cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), -1)
-        values = autograd.take(autograd.reshape(x.detach(), (batch, channels, -1)), Tensor(cells), axis=2)
+        cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), places.size // max(1, math.prod(sizes)))
+        values = autograd.take(
+            autograd.reshape(x.detach(), (batch, channels, math.prod(lengths))), Tensor(cells), axis=2
+        )
         best = autograd.argmax(values, axis=-1, keepdims=True)
         spread = Tensor(nd.broadcast_to(cells, values.shape))
         indices = autograd.reshape(autograd.take_along_axis(spread, best, axis=-1), (batch, channels, *sizes))
-        return (_at(x, indices), indices) if return_indices else _at(x, indices)
+        return (elements_at(x, indices), indices) if return_indices else elements_at(x, indices)
 
     result: Pooled = batched(input, count, name, call)
     return result

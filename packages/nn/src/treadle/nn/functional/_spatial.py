@@ -1,6 +1,6 @@
 """What the functions on images share: inputs with or without a batch, and one number or one for each spatial axis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import treadle.autograd as autograd
@@ -28,7 +28,7 @@ def tuple_of(value: Ints, count: int, name: str) -> tuple[int, ...]:
     >>> tuple_of(3, 2, "stride")
     (3, 3)
     """
-    numbers = (value,) * count if isinstance(value, int) else tuple(value)
+    numbers = tuple(value) if isinstance(value, Iterable) else (value,) * count
     if len(numbers) != count or not all(isinstance(each, int) for each in numbers):
         raise nd.ShapeError(f"{name} must be an int or {count} ints, not {value!r}")
     return numbers

@@ -3,9 +3,10 @@
 import math
 
 import treadle.autograd as autograd
+import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
-__all__ = ["cosine_similarity", "pairwise_distance"]
+__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -27,10 +28,33 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> round(pairwise_distance(Tensor([0.0, 0.0]), Tensor([3.0, 4.0])).item(), 4)
     5.0
     """
-    difference = x1 - x2 + eps
+    return _length(x1 - x2 + eps, p, keepdim)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The ``p`` norms of the differences of all pairs of rows of ``(rows, features)``: 0 and 1, 0 and 2, ..., 1 and 2.
+
+    >>> pdist(Tensor([[0.0], [3.0], [4.0]])).tolist()
+    [3.0, 4.0, 1.0]
+    """
+    if input.ndim != 2:
+        raise nd.ShapeError(f"pdist: an input of shape {input.shape}; it is (rows, features)")
+    rows = input.shape[0]
+    pairs = [(first, second) for first in range(rows) for second in range(first + 1, rows)]
+    ends = [Tensor(nd.asarray([pair[end] for pair in pairs], dtype="int64", device=input.device)) for end in (0, 1)]
+    return _length(autograd.take(input, ends[0], axis=0) - autograd.take(input, ends[1], axis=0), p, False)
+
+
+def _length(difference: Tensor, p: float, keepdim: bool) -> Tensor:
     if p == 2.0:
         return autograd.norm(difference, axis=-1, keepdims=keepdim)
     sizes = autograd.abs(difference)
     if math.isinf(p):
         return autograd.max(sizes, axis=-1, keepdims=keepdim)
-    return autograd.sum(sizes**p, axis=-1, keepdims=keepdim) ** (1.0 / p)
+    if p == 0.0:  # how many differ
+        return autograd.sum(autograd.where(sizes.detach() == 0.0, 0.0, 1.0 + sizes * 0.0), axis=-1, keepdims=keepdim)
+    total = autograd.sum(sizes**p, axis=-1, keepdims=keepdim)
+    if p == 1.0:
+        return total
+    same = total.detach() == 0.0  # the gradient there is 0, as that of the length
+    return autograd.where(same, 0.0, autograd.where(same, 1.0, total) ** (1.0 / p))

@@ -1,9 +1,17 @@
-"""Dropout: of elements, of whole channels, and the kind that keeps mean and variance of SELU networks."""
+"""Dropout: of elements, of whole channels, and the kinds that keep mean and variance of SELU networks."""
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
-__all__ = ["alpha_dropout", "check_probability", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+__all__ = [
+    "alpha_dropout",
+    "check_probability",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
 
 _SATURATION = -1.7580993408473766
 """What SELU tends to on the left: minus its scale times its alpha."""
@@ -84,12 +92,27 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     >>> alpha_dropout(Tensor([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
+    return _alpha_dropped(input, p, training, input.shape)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """:func:`alpha_dropout` of whole channels of ``(batch, channels, ...)``.
+
+    >>> feature_alpha_dropout(Tensor([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0]]
+    """
+    if input.ndim < 2:
+        raise nd.ShapeError(f"feature_alpha_dropout: an input of shape {input.shape}; it is (batch, channels, ...)")
+    return _alpha_dropped(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))
+
+
+def _alpha_dropped(input: Tensor, p: float, training: bool, shape: tuple[int, ...]) -> Tensor:
     check_probability(p)
     if not training or p == 0.0:
         return input
     if p == 1.0:
         return input * 0.0
-    kept = nd.random.bernoulli(1.0 - p, input.shape, device=input.device).astype(input.dtype)
+    kept = nd.random.bernoulli(1.0 - p, shape, device=input.device).astype(input.dtype)
     scale = ((1.0 - p) * (1.0 + p * _SATURATION**2)) ** -0.5
     shift = -scale * p * _SATURATION
     return input * Tensor(kept * scale) + Tensor((1.0 - kept) * (scale * _SATURATION) + shift)

@@ -6,14 +6,16 @@ Inputs are ``(batch, channels, *lengths)``, or without batch; each setting is on
 from collections.abc import Sequence
 
 from treadle.autograd import Tensor
-from treadle.nn.functional import _pooling
+from treadle.nn.functional import _fractional, _pooling
+from treadle.nn.functional._fractional import Floats
 from treadle.nn.functional._pooling import Pooled
 from treadle.nn.functional._spatial import Ints
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
-    "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "fractional_max_pool2d", "fractional_max_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d",
 ]  # fmt: skip
 
 
@@ -234,3 +236,75 @@ def max_unpool3d(
     [[[[[0.0, 3.0, 0.0, 5.0]]]]]
     """
     return _pooling.max_unpool(input, indices, kernel_size, stride, padding, output_size, 3)
+
+
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The ``norm_type`` norm of every window, (sum of x ** p) ** (1 / p), which is NaN for a sum below 0.
+
+    >>> lp_pool1d(Tensor([[[3.0, 4.0, 0.0, 2.0]]]), 2.0, 2).tolist()
+    [[[5.0, 2.0]]]
+    """
+    return _pooling.lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
+
+
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """:func:`lp_pool1d` over 2 axes.
+
+    >>> lp_pool2d(Tensor([[[[3.0, 4.0]]]]), 2.0, (1, 2)).tolist()
+    [[[[5.0]]]]
+    """
+    return _pooling.lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
+
+
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """:func:`lp_pool1d` over 3 axes.
+
+    >>> lp_pool3d(Tensor([[[[[3.0, 4.0]]]]]), 2.0, (1, 1, 2)).tolist()
+    [[[[[5.0]]]]]
+    """
+    return _pooling.lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Pooled:
+    """The largest elements of ``output_size`` windows, or of ``output_ratio`` times the lengths, at drawn places.
+
+    Each channel draws where its windows begin: they are about evenly spread, may overlap, and the last ends with the
+    axis. B. Graham 2014, "Fractional max-pooling", pseudorandom and overlapping.
+
+    >>> fractional_max_pool2d(Tensor([[[[1.0, 3.0, 2.0]]]]), (1, 2), (1, 2)).tolist()
+    [[[[3.0, 3.0]]]]
+    """
+    return _fractional.fractional_max_pool(
+        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2
+    )
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Pooled:
+    """:func:`fractional_max_pool2d` over 3 axes.
+
+    >>> fractional_max_pool3d(Tensor([[[[[1.0, 3.0, 2.0]]]]]), (1, 1, 2), (1, 1, 2)).tolist()
+    [[[[[3.0, 3.0]]]]]
+    """
+    return _fractional.fractional_max_pool(
+        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 3
+    )

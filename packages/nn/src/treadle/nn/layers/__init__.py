@@ -30,16 +30,20 @@ from treadle.nn.layers.activations import (
     Tanhshrink,
     Threshold,
 )  # fmt: skip
+from treadle.nn.layers.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from treadle.nn.layers.attention import KeyValueCache, MultiheadAttention
 from treadle.nn.layers.bilinear import Bilinear
 from treadle.nn.layers.convolution import Conv1d, Conv2d, Conv3d
 from treadle.nn.layers.convolution_transposed import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from treadle.nn.layers.distance import CosineSimilarity, PairwiseDistance
-from treadle.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from treadle.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from treadle.nn.layers.embedding import Embedding
+from treadle.nn.layers.embedding_bag import EmbeddingBag
 from treadle.nn.layers.flatten import Flatten, Unflatten
+from treadle.nn.layers.folding import Fold, Unfold
 from treadle.nn.layers.identity import Identity
 from treadle.nn.layers.linear import Linear
+from treadle.nn.layers.local_response import LocalResponseNorm
 from treadle.nn.layers.module_dict import ModuleDict
 from treadle.nn.layers.module_list import ModuleList
 from treadle.nn.layers.normalization import (
@@ -88,6 +92,8 @@ from treadle.nn.layers.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )  # fmt: skip
+from treadle.nn.layers.pooling_fractional import FractionalMaxPool2d, FractionalMaxPool3d
+from treadle.nn.layers.pooling_norms import LPPool1d, LPPool2d, LPPool3d
 from treadle.nn.layers.positional import RotaryPositionalEncoding, SinusoidalPositionalEncoding
 from treadle.nn.layers.recurrent import GRU, LSTM, RNN
 from treadle.nn.layers.recurrent_cells import GRUCell, LSTMCell, RNNCell
@@ -115,6 +121,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -145,7 +152,12 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
+    "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GRUCell",
     "GroupNorm",
     "Hardshrink",
@@ -157,10 +169,14 @@ __all__ = [
     "InstanceNorm2d",
     "InstanceNorm3d",
     "KeyValueCache",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MaxPool1d",
@@ -180,7 +196,6 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
-
     "RNNCell",
     "RReLU",
     "ReLU",
@@ -212,6 +227,7 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "Unflatten",
+    "Unfold",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",

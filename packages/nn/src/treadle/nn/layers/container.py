@@ -26,8 +26,9 @@ class Container(Module):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__dict__.get("_items", ()):
-            self._items[name] = self._checked(value)
+        items = self.__dict__.get("_items")
+        if items is not None and (name in items or isinstance(value, Module)):  # a module is one of the items, always
+            items[name] = self._checked(value)
         else:
             super().__setattr__(name, value)
 

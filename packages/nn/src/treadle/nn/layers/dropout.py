@@ -8,7 +8,7 @@ from treadle.nn import functional
 from treadle.nn.functional.dropout import check_probability
 from treadle.nn.module import Module
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 class _Dropout(Module):
@@ -90,3 +90,15 @@ class AlphaDropout(_Dropout):
     """
 
     function = staticmethod(functional.alpha_dropout)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """:class:`AlphaDropout` of whole channels of ``(batch, channels, ...)``.
+
+    >>> import treadle.nn as nn
+    >>> x = Tensor([[1.0, 2.0]])
+    >>> nn.FeatureAlphaDropout(0.5).eval()(x) is x
+    True
+    """
+
+    function = staticmethod(functional.feature_alpha_dropout)

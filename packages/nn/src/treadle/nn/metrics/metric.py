@@ -1,7 +1,9 @@
 """The base of metrics that take in batch after batch."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from math import nan
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -35,6 +37,23 @@ class Metric(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Forget all batches."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was taken in so far, and the options, as plain values and arrays of their own."""
+        return {name: _copied(value) for name, value in vars(self).items()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from ``state_dict``; ValueError, and no change, for that of another kind of metric."""
+        if state_dict.keys() != vars(self).keys():
+            kind, given = type(self).__name__, ", ".join(state_dict)
+            raise ValueError(f"the state of a {kind} has {', '.join(vars(self))}; this one has {given or 'nothing'}")
+        vars(self).update({name: _copied(value) for name, value in state_dict.items()})
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, nd.NDArray):
+        return value.copy()
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 class MeanMetric(Metric):

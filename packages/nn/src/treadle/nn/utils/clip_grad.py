@@ -9,7 +9,7 @@ from math import inf, isfinite
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
 def clip_grad_norm_(
@@ -34,18 +34,37 @@ def clip_grad_norm_(
     gradients = _gradients(parameters)
     if not gradients:
         return Tensor(0.0)
-    if not norm_type > 0.0:
-        raise ValueError(f"norm_type must be above 0, not {norm_type}")
-    total = _total_norm(gradients, float(norm_type))
-    if error_if_nonfinite and not isfinite(total.item()):
-        raise RuntimeError(
-            f"the norm of order {norm_type} of {len(gradients)} gradients is {total.item()}, so they cannot be clipped"
-            "; error_if_nonfinite=False scales by it all the same"
-        )
-    factor = nd.minimum(max_norm / (total + 1e-6), 1.0)
-    for gradient in gradients:
-        gradient *= factor.astype(gradient.dtype, copy=False).to_device(gradient.device)
+    if not max_norm >= 0.0:
+        raise ValueError(f"max_norm must be 0 or more, not {max_norm}")
+    total = _checked_norm(gradients, norm_type, error_if_nonfinite)
+    _scale(gradients, max_norm, total)
     return Tensor(total)
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """The common norm of all tensors, such as gradients; errors as in :func:`clip_grad_norm_`.
+
+    >>> get_total_norm([Tensor([3.0]), Tensor([4.0])]).item()
+    5.0
+    """
+    arrays = [each.data for each in ([tensors] if isinstance(tensors, Tensor) else tensors)]
+    return Tensor(_checked_norm(arrays, norm_type, error_if_nonfinite) if arrays else 0.0)
+
+
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    """Scale all gradients by min(1, max_norm / (total_norm + 1e-6)), for a norm that is known already.
+
+    >>> w = Tensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = Tensor([3.0, 4.0])
+    >>> clip_grads_with_norm_(w, 2.5, Tensor(5.0))
+    >>> [round(g, 4) for g in w.grad.tolist()]
+    [1.5, 2.0]
+    """
+    if not max_norm >= 0.0:
+        raise ValueError(f"max_norm must be 0 or more, not {max_norm}")
+    _scale(_gradients(parameters), max_norm, total_norm.data)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
@@ -68,6 +87,24 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[nd.NDArray]:
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
     unique = {id(tensor): tensor for tensor in tensors}
     return [tensor.grad.data for tensor in unique.values() if tensor.grad is not None]
+
+
+def _scale(gradients: list[nd.NDArray], max_norm: float, total: nd.NDArray) -> None:
+    factor = nd.minimum(max_norm / (total + 1e-6), 1.0)
+    for gradient in gradients:
+        gradient *= factor.astype(gradient.dtype, copy=False).to_device(gradient.device)
+
+
+def _checked_norm(arrays: list[nd.NDArray], norm_type: float, error_if_nonfinite: bool) -> nd.NDArray:
+    if not norm_type > 0.0:
+        raise ValueError(f"norm_type must be above 0, not {norm_type}")
+    total = _total_norm(arrays, float(norm_type))
+    if error_if_nonfinite and not isfinite(total.item()):
+        raise RuntimeError(
+            f"the norm of order {norm_type} of {len(arrays)} gradients is {total.item()}, so they cannot be clipped"
+            "; error_if_nonfinite=False scales by it all the same"
+        )
+    return total
 
 
 def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
