@@ -148,6 +148,18 @@ def test_products_of_all_kinds_at_zero(zeros: tuple[int, ...]) -> None:
         np.testing.assert_allclose(x.grad.numpy(), others, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_have_gradients(dtype: str) -> None:
+    """tensorflow/tensorflow#6365, jax-ml/jax#11466: 1, and -floor(x / y), also below 0, beside infinity."""
+    a, b = np.array([-19.0, 19.0, -7.5, 5.5, 2.0], dtype), np.array([3.0, -3.0, -2.0, 2.0, math.inf], dtype)
+    x, y = ag.Tensor(a, requires_grad=True), ag.Tensor(b, requires_grad=True)
+    (x % y).sum().backward()
+    assert x.grad is not None and y.grad is not None
+    assert x.grad.tolist() == [1.0] * 5 and y.grad.tolist() == [7.0, 7.0, -3.0, -2.0, 0.0]
+    (by_divisor,) = ag.grad((7.0 % y[:4]).sum(), y)
+    assert by_divisor is not None and by_divisor.tolist() == [-2.0, 3.0, 4.0, -3.0, 0.0]
+
+
 # --- repeated uses --------------------------------------------------------------------------------------------------
 USES: dict[str, tuple[Any, Any]] = {
     "list": (lambda x: x[[0, 0, 2, -1]], lambda x: x[[0, 0, 2, -1]]),

@@ -1,7 +1,5 @@
 """How alike vectors are."""
 
-import math
-
 import treadle.autograd as autograd
 from treadle.autograd import Tensor
 
@@ -27,10 +25,4 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> round(pairwise_distance(Tensor([0.0, 0.0]), Tensor([3.0, 4.0])).item(), 4)
     5.0
     """
-    difference = x1 - x2 + eps
-    if p == 2.0:
-        return autograd.norm(difference, axis=-1, keepdims=keepdim)
-    sizes = autograd.abs(difference)
-    if math.isinf(p):
-        return autograd.max(sizes, axis=-1, keepdims=keepdim)
-    return autograd.sum(sizes**p, axis=-1, keepdims=keepdim) ** (1.0 / p)
+    return autograd.linalg.vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdim, ord=p)

@@ -191,9 +191,9 @@ def _normalized(
         if each.size != math.prod(affine):
             raise nd.ShapeError(f"normalisation: weight and bias have {math.prod(affine)} elements, not {each.shape}")
     op = Normalize(axes, eps, affine, has_weight=weight is not None, **more)
-    if input.dtype.itemsize > 2:
-        return op(input, *given)
-    return op(*[each.astype(nd.float32) for each in (input, *given)]).astype(input.dtype)  # halves hold no statistics
+    dtype = input.dtype if input.dtype.itemsize > 2 else nd.float32  # halves hold no statistics
+    out = op(*[each if each.dtype is dtype else each.astype(dtype) for each in (input, *given)])
+    return out if dtype is input.dtype else out.astype(input.dtype)
 
 
 def _moments(input: Tensor, axes: Shape) -> tuple[nd.NDArray, nd.NDArray]:
@@ -231,7 +231,7 @@ def batch_norm(
     In training the statistics are the batch's, with the biased variance, and the running ones move towards them by
     ``momentum``, in place, with the unbiased variance. Otherwise the running ones are used. ``weight``, ``bias`` and
     the running statistics are ``(channels,)``. ShapeError for a single value a channel in training, where the
-    deviation is 0. Ioffe and Szegedy 2015, "Batch normalization".
+    deviation is 0; a batch of nothing moves no statistics. Ioffe and Szegedy 2015, "Batch normalization".
 
     >>> x = Tensor([[1.0], [3.0]])
     >>> [[round(v, 3) for v in row] for row in batch_norm(x, None, None, training=True).tolist()]
@@ -244,7 +244,10 @@ def batch_norm(
         return _with_running(input, running_mean, running_var, weight, bias, eps, affine)
     axes = (0, *range(2, input.ndim))
     count = math.prod(input.shape[axis] for axis in axes)
-    if count <= 1:
+    if count == 0:
+        nothing = nd.zeros((1, *affine), dtype=input.dtype, device=input.device)
+        return _normalized(input, axes, weight, bias, eps, affine, statistics=(nothing, nothing))
+    if count == 1:
         raise nd.ShapeError(f"batch_norm: in training a channel needs more than one value; the input is {input.shape}")
     statistics = _moments(input, axes)
     _track(running_mean, statistics[0], momentum)
@@ -364,10 +367,5 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     >>> [round(v, 3) for v in normalize(Tensor([3.0, 4.0]), dim=0).tolist()]
     [0.6, 0.8]
     """
-    if p == 2.0:
-        length = autograd.norm(input, axis=dim, keepdims=True)
-    elif math.isinf(p):
-        length = autograd.max(autograd.abs(input), axis=dim, keepdims=True)
-    else:
-        length = autograd.sum(autograd.abs(input) ** p, axis=dim, keepdims=True) ** (1.0 / p)
+    length = autograd.linalg.vector_norm(input, axis=dim, keepdims=True, ord=p)
     return input / autograd.where(length.detach() < eps, eps, length)
