@@ -155,6 +155,19 @@ def test_attention_of_no_features_weighs_all_keys_alike() -> None:
     np.testing.assert_allclose(found.numpy(), np.repeat(value.mean(axis=1, keepdims=True), 4, axis=1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_attention_of_halves_whose_scores_overflow(dtype: str, masked: bool) -> None:
+    """pytorch/pytorch#60939, #116176: 300 * 300 is infinite in float16, and softmax of it NaN."""
+    x = nd.asarray([[300.0, -200.0], [250.0, 400.0]], dtype=dtype)
+    mask = Tensor(nd.tril(nd.ones((2, 2), dtype="bool"))) if masked else None
+    query = Tensor(x, requires_grad=True)
+    out = functional.scaled_dot_product_attention(query, Tensor(x), Tensor(x), mask)
+    assert out.dtype == dtype and out.tolist() == x.tolist()  # each key is by far the closest to itself
+    out.sum().backward()
+    assert query.grad is not None and not query.grad.data.astype("float32").numpy().any()
+
+
 @pytest.mark.parametrize("targets", [[2.0], [-0.1], [math.nan]])
 def test_binary_targets_that_are_no_probabilities(targets: list[float]) -> None:
     """pytorch/pytorch#87373: refused by name, like such an input."""

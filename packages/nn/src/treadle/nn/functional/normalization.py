@@ -367,5 +367,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     >>> [round(v, 3) for v in normalize(Tensor([3.0, 4.0]), dim=0).tolist()]
     [0.6, 0.8]
     """
+    if input.dtype.itemsize == 2:  # halves have no such eps
+        return normalize(input.astype(nd.float32), p, dim, eps).astype(input.dtype)
     length = autograd.linalg.vector_norm(input, axis=dim, keepdims=True, ord=p)
     return input / autograd.where(length.detach() < eps, eps, length)
