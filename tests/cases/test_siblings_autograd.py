@@ -88,6 +88,21 @@ def test_magnitudes_of_nothing_have_the_gradient_zero(name: str, dtype: str) -> 
     assert x.grad is not None and not x.grad.numpy().any()
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_angles_near_and_far_from_the_origin(size: float) -> None:
+    """pytorch/pytorch#165427, #98276: no square in between that overflows or vanishes, and 0 at the origin itself."""
+    x, y = (
+        ag.Tensor(np.array(each) * size, requires_grad=True) for each in ([3.0, 0.0, 1.0, 0.0], [4.0, 2.0, 0.0, 0.0])
+    )
+    ag.atan2(x, y).sum().backward()
+    assert x.grad is not None and y.grad is not None
+    np.testing.assert_allclose(x.grad.numpy() * size, [4.0 / 25.0, 0.5, 0.0, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(y.grad.numpy() * size, [-3.0 / 25.0, 0.0, -1.0, 0.0], rtol=1e-12)
+    z = ag.Tensor(np.array([5.6843e-14 + 1e-13j, 0.0], np.complex64), requires_grad=True)
+    ag.angle(z).sum().backward()
+    assert z.grad is not None and z.grad.tolist() == pytest.approx([-7.5579e12 + 4.2962e12j, 0.0], rel=1e-4)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_powers_on_a_grid(dtype: str) -> None:
     """tenstorrent/tt-metal#5082, tinygrad/tinygrad#9075: 0 and negative bases, exponents 0, 1, 2, 3, -1, 1/2."""
@@ -146,6 +161,18 @@ def test_products_of_all_kinds_at_zero(zeros: tuple[int, ...]) -> None:
         function(x).backward()
         assert x.grad is not None
         np.testing.assert_allclose(x.grad.numpy(), others, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_have_gradients(dtype: str) -> None:
+    """tensorflow/tensorflow#6365, jax-ml/jax#11466: 1, and -floor(x / y), also below 0, beside infinity."""
+    a, b = np.array([-19.0, 19.0, -7.5, 5.5, 2.0], dtype), np.array([3.0, -3.0, -2.0, 2.0, math.inf], dtype)
+    x, y = ag.Tensor(a, requires_grad=True), ag.Tensor(b, requires_grad=True)
+    (x % y).sum().backward()
+    assert x.grad is not None and y.grad is not None
+    assert x.grad.tolist() == [1.0] * 5 and y.grad.tolist() == [7.0, 7.0, -3.0, -2.0, 0.0]
+    (by_divisor,) = ag.grad((7.0 % y[:4]).sum(), y)
+    assert by_divisor is not None and by_divisor.tolist() == [-2.0, 3.0, 4.0, -3.0, 0.0]
 
 
 # --- repeated uses --------------------------------------------------------------------------------------------------

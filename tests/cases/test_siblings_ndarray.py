@@ -228,3 +228,60 @@ def test_slices_far_out(device: str, bounds: Any, step: int) -> None:
     assert x[index].tolist() == expected[index].tolist()
     x[index], expected[index] = -1, -1
     assert x.tolist() == expected.tolist()
+
+
+# --- ends of functions, numbers out of a dtype's range ----------------------------------------------------------------
+LIMITS = {
+    "tanh": (-1, 1), "erf": (-1, 1), "sigmoid": (0, 1), "exp": (0, math.inf), "exp2": (0, math.inf),
+    "relu": (0, math.inf),
+    "expm1": (-1, math.inf), "softplus": (0, math.inf), "atan": (-math.pi / 2, math.pi / 2), "gelu": (0, math.inf),
+    "gelu_tanh": (0, math.inf), "sinh": (-math.inf, math.inf), "cosh": (math.inf, math.inf), "reciprocal": (0, 0),
+}  # fmt: skip
+
+
+@each_device
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", LIMITS)
+def test_functions_reach_their_limits(name: str, dtype: str, device: str) -> None:
+    """pytorch/glow#99: exactly, at the infinities and at large numbers, in and behind vector registers."""
+    low, high = np.array(LIMITS[name]).astype(dtype)
+    far = [math.inf, float(np.finfo(dtype).max), 4e4] if name not in ("atan", "reciprocal") else [math.inf]
+    if name in ("exp", "exp2", "expm1", "softplus", "relu", "gelu", "gelu_tanh", "sinh", "cosh"):
+        far = [math.inf]
+    for count in (1, 7, 33):
+        for sign, limit in ((1.0, high), (-1.0, low)):
+            x = nd.asarray([sign * each for each in far] * count, dtype=dtype, device=device)
+            assert set(getattr(nd, name)(x).tolist()) == {float(limit)}
+
+
+def test_ranges_beyond_a_dtype_are_refused() -> None:
+    """numpy/numpy#1681: never wrapped; the last number counts, not the stop."""
+    for arguments, dtype in (
+        ((0, 257), "uint8"),
+        ((-1, 3), "uint8"),
+        ((127, -130, -1), "int8"),
+        ((0, 2**40, 2**38), "int32"),
+    ):
+        with pytest.raises(nd.RangeError, match="arange"):
+            nd.arange(*arguments, dtype=dtype)
+    assert nd.arange(0, 256, dtype="uint8")[-1].item() == 255
+    assert nd.arange(127, -129, -1, dtype="int8")[-1].item() == -128
+    with pytest.raises(nd.ShapeError, match="eye"):
+        nd.eye(2, -1)
+
+
+@each_device
+def test_integers_between_two_ends_are_rounded_down(device: str) -> None:
+    """numpy/numpy#16813: towards minus infinity, not towards 0."""
+    for dtype in INTEGERS:
+        if dtype.startswith("int"):
+            assert nd.linspace(-1, 1, 4, dtype=dtype, device=device).tolist() == [-1, -1, 0, 1]
+    assert nd.linspace(0, 10, 4, dtype="uint8", device=device).tolist() == [0, 3, 6, 10]
+
+
+def test_no_quantile_of_many_is_an_empty_array() -> None:
+    """pytorch/pytorch#28380 once more: an empty list of fractions is no error."""
+    x = nd.ones((2, 3))
+    for function in (nd.quantile, nd.nanquantile, nd.percentile, nd.nanpercentile):
+        assert function(x, [], axis=1).shape == (0, 2) and function(x, []).shape == (0,)
+        assert function(x, [], axis=0, keepdims=True).shape == (0, 1, 3)

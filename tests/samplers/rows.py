@@ -29,7 +29,7 @@ def _unary(row: Op) -> Sampler:
 
 def _binary(row: Op) -> Sampler:
     low, high = row.smooth or (-3.0, 3.0)
-    ties = row.name in ("maximum", "minimum")
+    ties = row.name in ("maximum", "minimum", "remainder")
 
     def sampler(d: Draw) -> Sample:
         kind = getattr(ag.ops, camel(row.name))

@@ -24,6 +24,7 @@ from treadle.autograd.ops.binary import (
     minimum,
     multiply,
     pow,
+    remainder,
     subtract,
 )
 from treadle.autograd.ops.complex_parts import angle, conj, imag, real
@@ -184,7 +185,6 @@ isnan = _without_gradient("isnan")
 isinf = _without_gradient("isinf")
 isfinite = _without_gradient("isfinite")
 floor_divide = _without_gradient("floor_divide")
-remainder = _without_gradient("remainder")
 equal = _without_gradient("equal")
 not_equal = _without_gradient("not_equal")
 less = _without_gradient("less")

@@ -1,5 +1,7 @@
 """Linear algebra on tensors: the functions of ``treadle.ndarray.linalg`` that have gradients, under the same names."""
 
+import math
+
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops import decompositions as _d
@@ -226,6 +228,8 @@ def vector_norm(
 
     if ord == 2:
         return norm(x, axis=axis, keepdims=keepdims)
+    if x.dtype.kind == "f" and x.dtype.itemsize == 2:  # halves: in float32, rounded once
+        return f.astype(vector_norm(f.astype(x, nd.float32), axis=axis, keepdims=keepdims, ord=ord), x.dtype)
     size = f.abs(x)
     if ord == float("inf"):
         return f.max(size, axis=axis, keepdims=keepdims)
@@ -236,11 +240,12 @@ def vector_norm(
         return f.sum(f.where(counted, 1.0, f.abs(f.where(counted, 0.0, x))), axis=axis, keepdims=keepdims)
     if ord == 1:
         return f.sum(size, axis=axis, keepdims=keepdims)
+    nothing, endless = (0.0, math.inf) if ord > 0 else (math.inf, 0.0)  # of a sum of 0, and of an infinite one
     still = f.equal(size, 0.0)
-    powers = f.where(still, 0.0, f.where(still, 1.0, size) ** ord)
-    total = f.sum(powers, axis=axis, keepdims=keepdims)
-    nothing = f.equal(total, 0.0)
-    return f.where(nothing, 0.0, f.where(nothing, 1.0, total) ** (1.0 / ord))
+    total = f.sum(f.where(still, nothing, f.where(still, 1.0, size) ** ord), axis=axis, keepdims=keepdims)
+    empty, full = f.equal(total, 0.0), f.isinf(total)
+    root = f.where(f.logical_or(empty, full), 1.0, total) ** (1.0 / ord)
+    return f.where(empty, nothing, f.where(full, endless, root))
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Tensor:

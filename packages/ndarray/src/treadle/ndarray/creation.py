@@ -11,7 +11,7 @@ from treadle.ndarray._memory import ForeignBuffer
 from treadle.ndarray._types import Device, DType, all_dtypes, dtype_named
 from treadle.ndarray.devices import _cpu, default_device
 from treadle.ndarray.devices import device as find_device
-from treadle.ndarray.errors import DTypeError, ShapeError
+from treadle.ndarray.errors import DTypeError, RangeError, ShapeError
 from treadle.ndarray.nested import PLAIN, SEQUENCES, as_number, from_nested, from_scalars, refuse_masked
 
 __all__ = [
@@ -246,7 +246,8 @@ def arange(
 ) -> NDArray:
     """start, start + step, ... below stop, 1-D; with one argument from 0. int64 for ints, else float32.
 
-    Raises ShapeError when step is 0, DTypeError for a complex or boolean dtype.
+    Raises ShapeError when step is 0, DTypeError for a complex or boolean dtype, RangeError for numbers that an integer
+    dtype does not hold.
 
     >>> import treadle.ndarray as nd
     >>> nd.arange(5)
@@ -264,6 +265,11 @@ def arange(
     out = empty((int(length),), dtype=wanted, device=device)
     if out.dtype.kind in "iu" and not whole:
         start, step = int(start), int(step)
+    if out.dtype.kind in "iu" and out.size:
+        last, bits = start + (out.size - 1) * step, 8 * out.itemsize
+        least = -(1 << (bits - 1)) if out.dtype.kind == "i" else 0
+        if min(start, last) < least or max(start, last) >= least + (1 << bits):
+            raise RangeError(f"arange: the numbers from {start} to {last} do not fit {out.dtype.name}")
     _families.arange(out, start, step)
     return out
 
@@ -280,7 +286,7 @@ def linspace(
 ) -> NDArray:
     """``num`` numbers evenly spaced from start to stop, which is the last one unless ``endpoint`` is False.
 
-    Complex numbers between complex ends, complex64 where no dtype is named, else float32.
+    Complex numbers between complex ends, complex64 where no dtype is named, else float32; integers are rounded down.
 
     >>> import treadle.ndarray as nd
     >>> nd.linspace(0, 1, 3)
@@ -301,6 +307,10 @@ def linspace(
     _families.arange(out, float(start), step)
     if endpoint and num > 1:
         out[-1] = stop
+    if wanted.kind in "iu":
+        from treadle.ndarray.elementwise import floor
+
+        out = floor(out)
     return out.astype(wanted, copy=False)
 
 
@@ -319,8 +329,10 @@ def eye(
     >>> nd.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    rows = arange(n_rows, device=device)
-    columns = arange(n_rows if n_cols is None else n_cols, device=device)
+    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    if min(shape) < 0:
+        raise ShapeError(f"eye: shape {shape} has a negative length")
+    rows, columns = (arange(each, device=device) for each in shape)
     k = max(-rows.size, min(operator.index(k), columns.size))  # beyond these nothing changes
     return ((rows[:, None] + k) == columns).astype(_float32 if dtype is None else dtype)
 

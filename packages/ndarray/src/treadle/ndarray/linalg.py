@@ -40,7 +40,7 @@ from treadle.ndarray.manipulation import (
     stack,
 )
 from treadle.ndarray.products import matmul, outer, tensordot, vecdot
-from treadle.ndarray.reductions import Axis, max, min, sum
+from treadle.ndarray.reductions import Axis, all, max, min, sum
 from treadle.ndarray.searching import count_nonzero
 from treadle.ndarray.windows import diagonal as _diagonal
 
@@ -136,8 +136,20 @@ def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord
         return sum(abs(array), axis=axis, keepdims=keepdims)
     array = abs(array) if array.dtype.kind == "c" else array
     if ord == 2:
-        return sqrt(sum(square(array), axis=axis, keepdims=keepdims))
+        return _length(array, axis, keepdims)
     return pow(sum(pow(abs(array), float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
+
+
+def _length(array: NDArray, axis: Axis, keepdims: bool) -> NDArray:
+    """The root of the sum of squares; once more, over the largest magnitude, where squares overflowed or vanished."""
+    length = sqrt(sum(square(array), axis=axis, keepdims=keepdims))
+    least = 1e-18 if array.itemsize == 4 else 1e-153  # squares of less are subnormal
+    if not array.size or bool(all((length >= least) & (length < math.inf))):
+        return length
+    scale = max(abs(array), axis=axis, keepdims=True)
+    scale = where((scale > 0.0) & (scale < math.inf), scale, 1.0)
+    scaled = sqrt(sum(square(array / scale), axis=axis, keepdims=keepdims))
+    return scaled * scale.reshape(length.shape)
 
 
 def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> NDArray:

@@ -323,7 +323,7 @@ def tile(x: NDArray, repetitions: Sequence[int], /) -> NDArray:
     return reshape(spread.copy(), [a * b for a, b in zip(times, shape, strict=True)])
 
 
-def rot90(x: NDArray, /, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> NDArray:
+def rot90(x: NDArray, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> NDArray:
     """Turned k times by 90 degrees, from the first towards the second of two axes. A view.
 
     >>> import treadle.ndarray as nd

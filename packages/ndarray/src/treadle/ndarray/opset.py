@@ -194,7 +194,7 @@ _ROWS = (
     _binary("multiply", _ALL, "x * y; and, for booleans.", "multiply([1, 2], 3) -> [3, 6]", differentiable=True),
     _binary("divide", _FLOATING, "x / y, always of a floating dtype.", "divide([1, 2], 2) -> [0.5, 1.0]", differentiable=True, smooth=(0.5, 4.0)),
     _binary("floor_divide", _NUMERIC, "The largest whole number not above x / y; an integer over 0 is 0.", "floor_divide([-7, 7], 2) -> [-4, 3]"),
-    _binary("remainder", _NUMERIC, "x - y * floor_divide(x, y): it has the sign of the divisor.", "remainder([-7, 7], 2) -> [1, 1]"),
+    _binary("remainder", _NUMERIC, "x - y * floor_divide(x, y): it has the sign of the divisor.", "remainder([-7, 7], 2) -> [1, 1]", differentiable=True, smooth=(1.55, 1.95)),
     _binary("pow", _NUMERIC, "x to the power y.", "pow([2, 3], 2) -> [4, 9]", reference="numpy.power", differentiable=True, domain=(0.0, 6.0), smooth=(0.5, 3.0)),
     _binary("maximum", _ALL, "The larger of x and y; NaN if either is.", "maximum([1, 5], 3) -> [3, 5]", differentiable=True),
     _binary("minimum", _ALL, "The smaller of x and y; NaN if either is.", "minimum([1, 5], 3) -> [1, 3]", differentiable=True),

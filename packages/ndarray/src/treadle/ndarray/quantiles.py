@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._shapes import normalize_axis
-from treadle.ndarray.creation import as_array, asarray, full
+from treadle.ndarray.creation import as_array, asarray, empty, full
 from treadle.ndarray.elementwise import ceil, equal, floor, isfinite, isnan, maximum, minimum, remainder, round, where
 from treadle.ndarray.errors import DTypeError, ShapeError
 from treadle.ndarray.indexing import take_along_axis
@@ -126,8 +126,9 @@ def _for_each(
         raise DTypeError(f"{op}: q is {asked.dtype.name}; fractions are real numbers")
     fractions = [each / scale for each in reshape(asked, (-1,)).tolist()]
     results = _quantiles(op, x, fractions, axis, method, keepdims, skip_nan)
-    if not results:
-        raise ShapeError(f"{op}: no fraction is asked for")
+    if not results:  # the shape of one, and none of it
+        one = _quantiles(op, x, [0.0], axis, method, keepdims, skip_nan)[0]
+        return empty((*asked.shape, *one.shape), dtype=one.dtype, device=one.device)
     return reshape(stack(results), (*asked.shape, *results[0].shape))
 
 

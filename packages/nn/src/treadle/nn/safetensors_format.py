@@ -121,7 +121,10 @@ def checked_arrays(tensors: Mapping[str, Any], array_of: Any) -> dict[str, nd.ND
             raise ValueError(f"the name of a tensor, {name!r}, holds half a surrogate pair, which UTF-8 has not")
         if name == _METADATA:
             raise ValueError(f"no tensor can have the name {_METADATA!r}, where a safetensors file keeps its notes")
-        host = array_of(value).to_device("cpu")
+        try:
+            host = array_of(value).to_device("cpu")
+        except AttributeError:
+            raise TypeError(f"a safetensors file holds tensors; {name!r} is a {type(value).__name__}") from None
         if host.dtype.name not in _CODES:
             raise nd.DTypeError(f"tensor {name!r}: safetensors has no dtype {host.dtype.name}")
         arrays[name] = host if host.is_contiguous else host.copy()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average_square
 from treadle.optim.optimizer import require
 
 __all__ = ["Adadelta"]
@@ -59,8 +59,8 @@ class Adadelta(ComposedOptimizer):
     ) -> None:
         squares, steps = arrays["square_avg"], arrays["acc_delta"]
         rho, eps = options["rho"], options["eps"]
-        average(squares, nd.square(gradient), rho)
+        average_square(squares, gradient, rho)
         delta = nd.sqrt((steps + eps) / (squares + eps))
         delta *= gradient
-        average(steps, nd.square(delta), rho)
+        average_square(steps, delta, rho)
         parameter -= delta * options["lr"]

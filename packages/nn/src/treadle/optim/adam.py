@@ -5,7 +5,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.optim.composed import average, blocks, descent, moment
+from treadle.optim.composed import average, average_square, blocks, descent, moment
 from treadle.optim.optimizer import Optimizer
 
 __all__ = ["Adam"]
@@ -94,7 +94,7 @@ def _amsgrad_step(
     beta1, beta2 = options["betas"]
     gradient = descent(parameter, gradient, options)
     average(first, gradient, beta1)
-    average(second, nd.square(gradient), beta2)
+    average_square(second, gradient, beta2)
     nd.maximum(largest, second, out=largest)
     root = nd.sqrt(largest) / (1.0 - beta2**step) ** 0.5
     root += options["eps"]

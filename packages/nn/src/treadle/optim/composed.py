@@ -12,7 +12,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.optim.optimizer import Optimizer
 
-__all__ = ["ComposedOptimizer", "average", "blocks", "descent", "moment"]
+__all__ = ["ComposedOptimizer", "average", "average_square", "blocks", "descent", "moment"]
 
 _BLOCK = 1 << 16
 """Bytes of each array in a block."""
@@ -111,3 +111,9 @@ def average(moving: nd.NDArray, value: nd.NDArray, decay: float) -> None:
     """moving = decay * moving + (1 - decay) * value, in place."""
     moving *= decay
     moving += value * (1.0 - decay)
+
+
+def average_square(moving: nd.NDArray, value: nd.NDArray, decay: float) -> None:
+    """moving = decay * moving + (1 - decay) * value**2, in place; a square that overflows by itself may fit so."""
+    moving *= decay
+    moving += (value * (1.0 - decay)) * value

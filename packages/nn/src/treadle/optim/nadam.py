@@ -1,10 +1,11 @@
 """Adam with Nesterov momentum."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average, average_square
 
 __all__ = ["NAdam"]
 
@@ -78,8 +79,8 @@ class NAdam(ComposedOptimizer):
         beta1, beta2 = options["betas"]
         first, second = arrays["exp_avg"], arrays["exp_avg_sq"]
         average(first, gradient, beta1)
-        average(second, nd.square(gradient), beta2)
-        root = nd.sqrt(second / numbers["correction"])
+        average_square(second, gradient, beta2)
+        root = nd.sqrt(second) / math.sqrt(numbers["correction"])
         root += options["eps"]
         ahead = gradient * numbers["gradient"]
         ahead += first * numbers["average"]

@@ -41,6 +41,7 @@ class Optimizer(ABC):
             raise TypeError("an optimizer takes an iterable of tensors or dicts, not one tensor: write [tensor]")
         if hasattr(params, "parameters"):
             raise TypeError(f"an optimizer takes parameters, not a {type(params).__name__}: pass its parameters()")
+        _ordered(params)
         groups = list(params)
         if not groups:
             raise ValueError("the optimizer got no parameters")
@@ -237,9 +238,13 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, Real)
 
 
-def _tensors(params: Any) -> list[Tensor]:
+def _ordered(params: Any) -> None:
     if isinstance(params, (set, frozenset)):
-        raise TypeError("the parameters of a group must be in an order, which a set has not; use a list")
+        raise TypeError("parameters must be in an order, which a set has not; use a list")
+
+
+def _tensors(params: Any) -> list[Tensor]:
+    _ordered(params)
     given = [params] if isinstance(params, Tensor) else params
     tensors = [item[1] if isinstance(item, tuple) else item for item in given]
     if not tensors:

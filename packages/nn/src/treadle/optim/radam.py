@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average, average_square
 
 __all__ = ["RAdam"]
 
@@ -69,7 +69,7 @@ class RAdam(ComposedOptimizer):
         beta1, beta2 = options["betas"]
         first, second = arrays["exp_avg"], arrays["exp_avg_sq"]
         average(first, gradient, beta1)
-        average(second, nd.square(gradient), beta2)
+        average_square(second, gradient, beta2)
         if "rate" in numbers:
             parameter -= first * numbers["rate"]
             return

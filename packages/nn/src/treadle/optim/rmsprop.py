@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average, average_square
 
 __all__ = ["RMSprop"]
 
@@ -68,11 +68,11 @@ class RMSprop(ComposedOptimizer):
     ) -> None:
         alpha = options["alpha"]
         squares = arrays["square_avg"]
-        average(squares, nd.square(gradient), alpha)
+        average_square(squares, gradient, alpha)
         if options["centered"]:
             mean = arrays["grad_avg"]
             average(mean, gradient, alpha)
-            root = nd.sqrt(squares - nd.square(mean))
+            root = nd.sqrt(nd.maximum(squares - nd.square(mean), 0.0))  # rounding takes a variance of 0 below it
         else:
             root = nd.sqrt(squares)
         root += options["eps"]

@@ -120,9 +120,8 @@ def _reflected(x: Tensor, low: float, high: float) -> Tensor:
     span = high - low
     if span <= 0:
         return x * 0.0
-    rest = F.remainder(x - low, 2.0 * span)  # a constant: the slope is that of the sign
-    turned = F.where(rest > span, -F.ones_like(rest), 1.0)
-    return F.where(rest > span, 2.0 * span - rest, rest) + low + turned * (x - x.detach())
+    rest = F.remainder(x - low, 2.0 * span)
+    return F.where(rest > span, 2.0 * span - rest, rest) + low
 
 
 def _bounded(x: Tensor, length: int, padding: str, aligned: bool) -> Tensor:

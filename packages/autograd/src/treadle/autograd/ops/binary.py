@@ -11,7 +11,7 @@ from typing import Any
 from treadle.autograd._elementwise import BinaryOp
 from treadle.autograd.ops._common import guarded
 
-__all__ = ["Add", "Copysign", "Divide", "Logaddexp", "Maximum", "Minimum", "Multiply", "Pow", "Subtract"]
+__all__ = ["Add", "Copysign", "Divide", "Logaddexp", "Maximum", "Minimum", "Multiply", "Pow", "Remainder", "Subtract"]
 
 _LARGE, _SMALL = 1e38, 1e-37  # a scalar between them is neither infinite nor 0 in any floating dtype
 
@@ -171,6 +171,18 @@ class Copysign(BinaryOp):
         return grad * 0.0
 
 
+class Remainder(BinaryOp):
+    """x - y floor(x / y): the derivative by x is 1, that by y -floor(x / y)."""
+
+    name, left_needs, right_needs = "remainder", "", "xy"
+
+    def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return grad
+
+    def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
+        return guarded(xp, grad, lambda g, y: -(g * xp.floor_divide(x, y)), (y, 1.0))
+
+
 add = Add()
 subtract = Subtract()
 multiply = Multiply()
@@ -180,3 +192,4 @@ maximum = Maximum()
 minimum = Minimum()
 logaddexp = Logaddexp()
 copysign = Copysign()
+remainder = Remainder()

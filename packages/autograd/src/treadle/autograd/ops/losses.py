@@ -42,6 +42,8 @@ class CrossEntropy(Op):
         axis = self._check(logits.shape, targets.shape, targets.dtype, None if weight is None else weight.shape)
         if targets.dtype is not xp.int64:
             targets = xp.astype(targets, xp.int64)
+        if weight is not None and weight.dtype != logits.dtype and logits.dtype.kind == "f":
+            weight = xp.astype(weight, logits.dtype)
         saved = logits, targets, weight
         losses, share = self._losses(xp, logits, targets, weight, axis)
         if self.reduction == "none":

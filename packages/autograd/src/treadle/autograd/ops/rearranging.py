@@ -226,7 +226,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(get_item(x, (*(slice(None),) * along, at)) for at in range(x.shape[along]))
 
 
-def rot90(x: Tensor, /, *, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+def rot90(x: Tensor, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """x turned by 90 degrees ``k`` times, from the first of two axes towards the second.
 
     >>> import treadle.autograd as ag

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Axis, Shape, axes_of, count_of, reduced_shape, spread, tried
 from treadle.ndarray import DType, ShapeError
@@ -150,17 +151,30 @@ class Std(Var):
 
 
 class Norm(ReduceOp):
-    """The Euclidean norm over axis, sqrt(sum(|x|^2)); its gradient where it is 0 is 0, which is a subgradient."""
+    """The Euclidean norm over axis, sqrt(sum(|x|^2)); its gradient where it is 0 is 0, which is a subgradient.
+
+    Squares neither overflow nor vanish in it; halves are computed in float32, whose squares overflow from 256 on.
+    """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
-        squares = xp.square(xp.abs(x) if x.dtype.kind == "c" else x)
+        if xp is nd:
+            y = nd.linalg.vector_norm(x, axis=self.axis, keepdims=self.keepdims)
+            return y, (x, y)
+        wide = self._widened(xp, x)
+        squares = xp.square(xp.abs(wide) if x.dtype.kind == "c" else wide)
         y = xp.sqrt(xp.sum(squares, axis=self.axis, keepdims=self.keepdims))
-        return y, (x, y)
+        return (y if wide is x else xp.astype(y, x.dtype)), (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
-        return self.spread(xp, _quotient_unless_zero(xp, grad, y), x.shape) * x
+        wide = self._widened(xp, x)
+        gradient = self.spread(xp, _quotient_unless_zero(xp, self._widened(xp, grad), y), x.shape) * wide
+        return gradient if wide is x else xp.astype(gradient, x.dtype)
+
+    @staticmethod
+    def _widened(xp: Any, x: Any) -> Any:
+        return xp.astype(x, nd.float32) if x.dtype.kind == "f" and x.dtype.itemsize == 2 else x
 
 
 def _quotient_unless_zero(xp: Any, grad: Any, divisor: Any) -> Any:

@@ -91,16 +91,26 @@ class Atanh(UnaryOp):
         return guarded(xp, grad, lambda g, x: g / ((1.0 - x) * (1.0 + x)), (saved, 0.0))
 
 
+def _over_twice(xp: Any, value: Any, x: Any, y: Any) -> Any:
+    """value / (x^2 + y^2), and 0 at the origin."""
+    length = xp.hypot(x, y)
+    length = xp.where(length == 0.0, 1.0, length)
+    return value / length / length
+
+
 class Atan2(BinaryOp):
-    """The angle of the point whose ordinate is x and whose abscissa is y."""
+    """The angle of the point whose ordinate is x and whose abscissa is y; its gradient at the origin is 0.
+
+    Each coordinate is divided by the length before it is divided by it again: squares would overflow, or be 0.
+    """
 
     name, left_needs, right_needs = "atan2", "xy", "xy"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
-        return guarded(xp, grad, lambda g, x, y: g * (y / (x * x + y * y)), (x, 1.0), (y, 1.0))
+        return guarded(xp, grad, lambda g, x, y: g * _over_twice(xp, y, x, y), (x, 1.0), (y, 1.0))
 
     def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
-        return guarded(xp, grad, lambda g, x, y: -(g * (x / (x * x + y * y))), (x, 1.0), (y, 1.0))
+        return guarded(xp, grad, lambda g, x, y: -(g * _over_twice(xp, x, x, y)), (x, 1.0), (y, 1.0))
 
 
 class Hypot(BinaryOp):

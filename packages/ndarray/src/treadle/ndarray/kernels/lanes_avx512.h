@@ -26,7 +26,8 @@ static inline lanes slope(const float (*table)[32], __m512i index, lanes distanc
 }
 
 /* An odd function that is 1 from the limit on, by segments that widen; in the first, up to 1 / (16 scale), x itself is
- * parted off. The second operand of a minimum is the result where one is NaN. */
+ * parted off. The limit lies in the last segment, as far out as the polynomial needs to round to 1. The second operand
+ * of a minimum is the result where one is NaN. */
 static inline lanes odd_lanes(lanes x, const float (*table)[32], float limit, float scale)
 {
     lanes magnitude = _mm512_min_ps(ALL(limit), MAGNITUDE(x));
@@ -38,8 +39,8 @@ static inline lanes odd_lanes(lanes x, const float (*table)[32], float limit, fl
     value = FMA(slope(table, index, distance), distance, value);
     return _mm512_or_ps(value, _mm512_and_ps(x, ALL(-0.0f)));
 }
-static inline lanes tanh_lanes(lanes x) { return odd_lanes(x, td_tanh_table, 9.02f, 1.0f); }
-static inline lanes erf_lanes(lanes x) { return odd_lanes(x, td_erf_table, 3.93f, 2.34375f); }
+static inline lanes tanh_lanes(lanes x) { return odd_lanes(x, td_tanh_table, 9.3f, 1.0f); }
+static inline lanes erf_lanes(lanes x) { return odd_lanes(x, td_erf_table, 3.99f, 2.34375f); }
 
 /* exp(x) = 2^n (1 + r + r^2 q(r)), as math_exponential.h has it. What vanishes, such as exp(-inf) under a mask of
  * attention, is set to 0: an underflow of VSCALEFPS takes the processor a hundred times longer. */

@@ -10,12 +10,21 @@ import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor, TupleOp, enable_grad, positive
 from treadle.autograd import grad as gradients_of
 
-__all__ = ["FusedOp", "FusedTupleOp", "dense"]
+__all__ = ["FusedOp", "FusedTupleOp", "dense", "in_one_dtype"]
 
 
 def dense(array: Any) -> Any:
     """The array, or a copy of it in C order, as kernels want it."""
     return array if array.is_contiguous else array.copy()
+
+
+def in_one_dtype(*operands: Tensor) -> tuple[Tensor, ...]:
+    """The operands in the dtype in which all meet: the rules of fused ops give every gradient in one dtype."""
+    first = operands[0].dtype
+    if all(each.dtype is first for each in operands):
+        return operands
+    common = nd.result_type(*[each.dtype for each in operands])
+    return tuple(each.astype(common) for each in operands)
 
 
 def _through_composition(op: Any, node: Any, seeds: tuple[Any, ...]) -> tuple[Any, ...]:

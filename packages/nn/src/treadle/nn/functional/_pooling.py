@@ -158,6 +158,16 @@ def adaptive_max_pool(
     return result
 
 
+def _last_uses(indices: nd.NDArray, size: int) -> Tensor:
+    """Where an index is used for the last time in its channel: one element counts where windows chose the same."""
+    batch, channels, *places = indices.shape
+    flat = indices.reshape(batch, channels, math.prod(places))
+    order = nd.broadcast_to(nd.arange(flat.shape[2], device=indices.device), flat.shape)
+    users = nd.zeros((batch, channels, size), dtype=order.dtype, device=indices.device)
+    nd.put_along_axis(users, flat, order, axis=2)
+    return Tensor((nd.take_along_axis(users, flat, axis=2) == order).reshape(indices.shape))
+
+
 def max_unpool(
     input: Tensor,
     indices: Tensor,
@@ -180,12 +190,14 @@ def max_unpool(
     )
     if output_size is not None:
         lengths = tuple(output_size)[-count:]
-    if indices.size and int(nd.max(indices.data).item()) >= math.prod(lengths):
+    found = indices.data
+    if indices.size and bool(nd.any((found < 0) | (found >= math.prod(lengths)))):
         raise nd.ShapeError(f"{name}: an index lies outside of {lengths}; pass the pooled input's output_size")
     numbers = indices if indices.ndim == count + 2 else autograd.expand_dims(indices, axis=0)
 
     def call(x: Tensor) -> Tensor:
-        return autograd.max_pool_gradient(x, numbers, (*x.shape[:2], *lengths))
+        kept = autograd.where(_last_uses(numbers.data, math.prod(lengths)), x, 0.0)
+        return autograd.max_pool_gradient(kept, numbers, (*x.shape[:2], *lengths))
 
     result: Tensor = batched(input, count, name, call)
     return result

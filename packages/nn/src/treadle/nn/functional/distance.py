@@ -1,7 +1,5 @@
 """How alike vectors are."""
 
-import math
-
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -15,6 +13,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> cosine_similarity(Tensor([[3.0, 4.0]]), Tensor([[3.0, 4.0]])).tolist()
     [1.0]
     """
+    if x1.dtype.itemsize == x2.dtype.itemsize == 2:  # halves have no such eps
+        wide = cosine_similarity(x1.astype(nd.float32), x2.astype(nd.float32), dim, eps)
+        return wide.astype(nd.result_type(x1.dtype, x2.dtype))
     units = []
     for each in (x1, x2):
         length = autograd.norm(each, axis=dim, keepdims=True)
@@ -28,7 +29,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> round(pairwise_distance(Tensor([0.0, 0.0]), Tensor([3.0, 4.0])).item(), 4)
     5.0
     """
-    return _length(x1 - x2 + eps, p, keepdim)
+    return autograd.linalg.vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdim, ord=p)
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -42,19 +43,5 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     rows = input.shape[0]
     pairs = [(first, second) for first in range(rows) for second in range(first + 1, rows)]
     ends = [Tensor(nd.asarray([pair[end] for pair in pairs], dtype="int64", device=input.device)) for end in (0, 1)]
-    return _length(autograd.take(input, ends[0], axis=0) - autograd.take(input, ends[1], axis=0), p, False)
-
-
-def _length(difference: Tensor, p: float, keepdim: bool) -> Tensor:
-    if p == 2.0:
-        return autograd.norm(difference, axis=-1, keepdims=keepdim)
-    sizes = autograd.abs(difference)
-    if math.isinf(p):
-        return autograd.max(sizes, axis=-1, keepdims=keepdim)
-    if p == 0.0:  # how many differ
-        return autograd.sum(autograd.where(sizes.detach() == 0.0, 0.0, 1.0 + sizes * 0.0), axis=-1, keepdims=keepdim)
-    total = autograd.sum(sizes**p, axis=-1, keepdims=keepdim)
-    if p == 1.0:
-        return total
-    same = total.detach() == 0.0  # the gradient there is 0, as that of the length
-    return autograd.where(same, 0.0, autograd.where(same, 1.0, total) ** (1.0 / p))
+    differences = autograd.take(input, ends[0], axis=0) - autograd.take(input, ends[1], axis=0)
+    return autograd.linalg.vector_norm(differences, axis=-1, ord=p)

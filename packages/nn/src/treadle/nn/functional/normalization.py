@@ -191,9 +191,9 @@ def _normalized(
         if each.size != math.prod(affine):
             raise nd.ShapeError(f"normalisation: weight and bias have {math.prod(affine)} elements, not {each.shape}")
     op = Normalize(axes, eps, affine, has_weight=weight is not None, **more)
-    if input.dtype.itemsize > 2:
-        return op(input, *given)
-    return op(*[each.astype(nd.float32) for each in (input, *given)]).astype(input.dtype)  # halves hold no statistics
+    dtype = input.dtype if input.dtype.itemsize > 2 else nd.float32  # halves hold no statistics
+    out = op(*[each if each.dtype is dtype else each.astype(dtype) for each in (input, *given)])
+    return out if dtype is input.dtype else out.astype(input.dtype)
 
 
 def _moments(input: Tensor, axes: Shape) -> tuple[nd.NDArray, nd.NDArray]:
@@ -368,10 +368,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     >>> [round(v, 3) for v in normalize(Tensor([3.0, 4.0]), dim=0).tolist()]
     [0.6, 0.8]
     """
-    if p == 2.0:
-        length = autograd.norm(input, axis=dim, keepdims=True)
-    elif math.isinf(p):
-        length = autograd.max(autograd.abs(input), axis=dim, keepdims=True)
-    else:
-        length = autograd.sum(autograd.abs(input) ** p, axis=dim, keepdims=True) ** (1.0 / p)
+    if input.dtype.itemsize == 2:  # halves have no such eps
+        return normalize(input.astype(nd.float32), p, dim, eps).astype(input.dtype)
+    length = autograd.linalg.vector_norm(input, axis=dim, keepdims=True, ord=p)
     return input / autograd.where(length.detach() < eps, eps, length)

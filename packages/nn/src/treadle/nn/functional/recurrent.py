@@ -12,7 +12,7 @@ import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.ndarray import _layers
-from treadle.nn.functional._fused import FusedTupleOp, dense
+from treadle.nn.functional._fused import FusedTupleOp, dense, in_one_dtype
 
 __all__ = ["gru", "lstm", "rnn"]
 
@@ -109,7 +109,7 @@ class LSTMSequence(_Sequence):
             operands = on[step], cells[step - 1] if step else first, squashed[step], d_shown
             if not _layers.lstm_step_gradient(*operands, d_cell, d_gates[step]):
                 self._step_gradient(*operands, d_cell, d_gates[step])
-            d_hidden = nd.matmul(d_gates[step].reshape(cell.shape[0], weight.shape[0]), weight)
+            d_hidden = nd.matmul(d_gates[step].reshape(gates.shape[1:]), weight)
         d_gates = d_gates.reshape(gates.shape)
         d_weight = nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))
         if d_hiddens is None:
@@ -257,7 +257,7 @@ def lstm(
     2.3808
     """
     operands = (gates, hidden, cell, weight_hh) if weight_hr is None else (gates, hidden, cell, weight_hh, weight_hr)
-    hiddens, cells = LSTMSequence()(*operands)
+    hiddens, cells = LSTMSequence()(*in_one_dtype(*operands))
     return hiddens, cells
 
 
@@ -271,7 +271,8 @@ def gru(gates: Tensor, hidden: Tensor, weight_hh: Tensor, bias_hh: Tensor | None
     [[[1.0]]]
     """
     hiddens: Tensor
-    (hiddens,) = GRUSequence()(gates, hidden, weight_hh, *([] if bias_hh is None else [bias_hh]))
+    operands = (gates, hidden, weight_hh) if bias_hh is None else (gates, hidden, weight_hh, bias_hh)
+    (hiddens,) = GRUSequence()(*in_one_dtype(*operands))
     return hiddens
 
 
@@ -287,5 +288,5 @@ def rnn(gates: Tensor, hidden: Tensor, weight_hh: Tensor, nonlinearity: str = "t
     if nonlinearity not in ("tanh", "relu"):
         raise ValueError(f"rnn: nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}")
     hiddens: Tensor
-    (hiddens,) = RNNSequence(nonlinearity)(gates, hidden, weight_hh)
+    (hiddens,) = RNNSequence(nonlinearity)(*in_one_dtype(gates, hidden, weight_hh))
     return hiddens

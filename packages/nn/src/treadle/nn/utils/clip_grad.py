@@ -11,6 +11,9 @@ from treadle.autograd import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
+_LEAST = 1e-18
+"""Shorter float32 vectors have squares that are subnormal."""
+
 
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
@@ -108,8 +111,9 @@ def _checked_norm(arrays: list[nd.NDArray], norm_type: float, error_if_nonfinite
 
 
 def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
-    """The norm of all elements as a 0-d array on the first gradient's device."""
+    """The norm of all elements as a 0-d array on the first gradient's device; that of halves in float32."""
     device = gradients[0].device
+    gradients = [each.astype(nd.float32) if each.itemsize == 2 else each for each in gradients]
     if norm_type == inf:
         parts = [nd.max(nd.abs(gradient)) for gradient in gradients if gradient.size]
     elif norm_type == 2.0:
@@ -122,4 +126,9 @@ def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
     if norm_type == inf:
         return nd.max(stacked)
     total = nd.sum(stacked)
-    return nd.sqrt(total) if norm_type == 2.0 else nd.pow(total, 1.0 / norm_type)
+    if norm_type != 2.0:
+        return nd.pow(total, 1.0 / norm_type)
+    length = nd.sqrt(total)
+    if device.type in ("cpu", "numpy") and not _LEAST < length.item() < inf:  # squares overflowed, or vanished
+        length = nd.linalg.vector_norm(nd.stack([nd.linalg.vector_norm(each) for each in gradients]))
+    return length

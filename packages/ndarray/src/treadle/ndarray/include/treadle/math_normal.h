@@ -94,7 +94,7 @@ TD_FN float td_erf_f32(float x)
     float z = x * x;
     float p = TD_POLY_7(f32, z, 6.561942e-5f, -7.577328e-4f, 5.1337685e-3f, -2.6822075e-2f, 1.1282752e-1f,
                         -3.7612545e-1f, 1.2837915e-1f);
-    float t = td_magnitude_to_f32(x, 0x407B851F) - 2.565f; /* 3.93 */
+    float t = td_magnitude_to_f32(x, 0x407A8F5C) - 2.565f; /* 3.915, where 1 - q rounds to 1 */
     float q = TD_POLY_6(f32, t, 9.163552e-6f, -1.3720792e-5f, -7.473582e-5f, 2.3341826e-4f, -1.3495189e-4f,
                         -6.776326e-4f);
     q = TD_POLY_8(f32, t, q, 2.5296302e-3f, -5.059519e-3f, 6.805289e-3f, -6.3557755e-3f, 4.02001e-3f, -1.5669676e-3f,

@@ -17,13 +17,14 @@ typedef struct {
     double lr, momentum, dampening, weight_decay, nesterov, first_step, sign;
 } td_sgd_settings;
 
-/* decay1 and decay2 are 1 - beta1 and 1 - beta2, formed in double before they are rounded to T. */
+/* decay1 and decay2 are 1 - beta1 and 1 - beta2, formed in double before they are rounded to T. Without weight decay an
+ * infinite parameter stays one: 0 times it would be NaN. */
 #define TD_DEFINE_STEPS(sfx, T) \
     TD_FN void td_adam_##sfx(T *p, T g, T *m, T *v, T beta1, T beta2, T decay1, T decay2, T eps, T weight_decay, \
                              T shrink, T step, T root_correction, T sign) \
     { \
         T parameter = *p * shrink; \
-        T gradient = sign * g + weight_decay * parameter; \
+        T gradient = weight_decay != 0 ? sign * g + weight_decay * parameter : sign * g; \
         T first = beta1 * *m + decay1 * gradient; \
         T second = beta2 * *v + decay2 * gradient * gradient; \
         *m = first; \
@@ -33,7 +34,7 @@ typedef struct {
     TD_FN void td_sgd_##sfx(T *p, T g, T *buffer, T lr, T momentum, T damping, T weight_decay, int nesterov, int first, \
                             T sign) \
     { \
-        T gradient = sign * g + weight_decay * *p; \
+        T gradient = weight_decay != 0 ? sign * g + weight_decay * *p : sign * g; \
         if (buffer) { \
             T velocity = first ? gradient : momentum * *buffer + damping * gradient; \
             *buffer = velocity; \

@@ -30,10 +30,12 @@ class BinaryCrossEntropy(Op):
     """
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        """The losses of probabilities and targets; ValueError for probabilities that are none."""
+        """The losses of probabilities and targets; ValueError where one is no probability."""
         p, y = arrays
         if not bool(xp.all((p >= 0.0) & (p <= 1.0))):
             raise ValueError(f"{self}: probabilities must lie between 0 and 1; logits go to the loss with logits")
+        if not bool(xp.all((y >= 0.0) & (y <= 1.0))):
+            raise ValueError(f"{self}: targets must lie between 0 and 1")
         return (y - 1.0) * _log(xp, xp.log1p(-p)) - y * _log(xp, xp.log(p)), (p, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
