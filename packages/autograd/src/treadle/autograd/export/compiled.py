@@ -103,10 +103,12 @@ def compile(
 
 
 def _compiler() -> list[str]:
-    for each in (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang"):
-        words = shlex.split(each or "")
-        if words and shutil.which(words[0]):
-            return words
+    asked = shlex.split(os.environ.get("CC", ""))
+    if asked and not shutil.which(asked[0]):
+        raise ExportError(f"compile: the variable CC names {asked[0]!r}, which is not found; unset it, or correct it")
+    for each in (asked, shlex.split(sysconfig.get_config_var("CC") or ""), ["cc"], ["gcc"], ["clang"]):
+        if each and shutil.which(each[0]):
+            return each
     raise ExportError("compile: no C compiler was found; install gcc or clang, or name one in the variable CC")
 
 
