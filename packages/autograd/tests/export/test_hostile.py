@@ -181,16 +181,6 @@ def test_complex_inputs_are_refused_by_their_dtype(tmp_path: Path) -> None:
         to_c(lambda x: x * 2.0, ag.astype(ONE, "complex64"), tmp_path / "model.c")
 
 
-def test_a_gradient_of_roundings_alone_is_no_reason_to_refuse() -> None:
-    """A bias of attention's keys has the gradient 0 but for roundings, of which Adam makes steps of its full rate."""
-    bias = ag.Tensor(nd.full((4,), 0.3), requires_grad=True, name="bias")
-
-    def loss(x: ag.Tensor) -> ag.Tensor:
-        return 100.0 * ag.sum(ag.softmax(x @ ag.matrix_transpose(x + bias), axis=1) @ ag.exp(x))
-
-    assert capture(loss, ONE, train=Adam(0.1)).updates
-
-
 def test_compile_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     quick = compile(lambda x: ag.exp(x), ag.Tensor([0.0]))
