@@ -28,12 +28,13 @@ class Target:
     ``tile``: how many results of a product are summed side by side. ``unrolled``: each in a variable of its own, which
     keeps them in registers where there is no vector unit; else in an array, which compilers vectorise. ``wide_sums``:
     whether sums of float32 are carried in double, as the array does; a device without a double-precision unit is
-    quicker without.
+    quicker without. ``block``: how many rows and columns of a product are summed at once, where it has several rows.
     """
 
     tile: int = 8
     unrolled: bool = True
     wide_sums: bool = True
+    block: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from treadle.autograd.export.arena import Arena, lay_out
 from treadle.autograd.export.c_expressions import C_TYPES, literal
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
 from treadle.autograd.export.c_names import check_name, check_unused, name_states
+from treadle.autograd.export.c_panels import gather_columns
 from treadle.autograd.export.c_products import product_kernel
 from treadle.autograd.export.c_selections import FAULT
 from treadle.autograd.export.c_text import Writer, index_text, merge, name_of
@@ -64,6 +65,8 @@ def write_c(program: Program, name: str = "model", target: Target | None = None)
     name_states(program, name)
     _separate(program)
     program.share_constants()
+    if target.block is not None:
+        gather_columns(program)
     _number(program)
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]

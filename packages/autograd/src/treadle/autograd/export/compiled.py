@@ -21,7 +21,10 @@ from treadle.ndarray import DeviceError, DTypeError, IndexingError, NDArray, Sha
 
 __all__ = ["CompiledFunction", "build_library", "compile"]
 
-FLAGS = ("-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
+FLAGS = (
+    "-std=c99", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-march=native",
+    "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+)  # fmt: skip
 
 
 class CompiledFunction:
@@ -97,7 +100,7 @@ def compile(
     [[4.0, 6.0]]
     """
     program = capture(function, example_input, verify=verify)
-    written = write_c(program, "compiled", Target(tile=64, unrolled=False))
+    written = write_c(program, "compiled", Target(tile=64, unrolled=False, block=(6, 16)))
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
         return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, Path(folder), flags))))
 
