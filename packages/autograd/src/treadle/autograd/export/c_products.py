@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from treadle.autograd.export.c_expressions import C_TYPES
-from treadle.autograd.export.c_kernels import Kernel, Target, epilogue, finished, output
+from treadle.autograd.export.c_kernels import Kernel, Target, epilogue, finished, in_place, output
 from treadle.autograd.export.c_panels import Panels, can_be_laid_out, panels, vector_axis
 from treadle.autograd.export.c_text import Writer, element, index_text, merge, name_of, reads
 from treadle.autograd.export.expressions import Access, Expression, Literal, Plan, accesses
@@ -33,12 +33,13 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
     stored = epilogue(root, heavy, planned, result.shape)
     written = output(result)
     others = list(accesses(stored))
+    same = in_place(others, written, (product.left, product.right))
     spread_channels(heavy, product, [written, *others])
     count = product.count
     nest = Nest(product, stored, written, others, target, heavy.results[0].dtype.name)
     nest.write()
     read = [*reads(stored), *(each.value for each in nest.factors if isinstance(each, Access))]
-    return finished(root, nest.writer, read, products=count)
+    return finished(root, nest.writer, read, products=count, in_place=same)
 
 
 class Nest:
