@@ -370,6 +370,6 @@ def mcu(session: nox.Session) -> None:
     missing = [packages for tool, packages in needed.items() if shutil.which(tool) is None]
     if missing:
         session.error(f"install {' '.join(missing)} first (these are Debian's names)")
-    install(session, "nn", also=TESTING)
+    install(session, "nn", also=(*TESTING, "emlearn==0.23.2"))
     session.run(*PYTEST, "tests/mcu", *session.posargs)
     session.run("python", "-m", "mcu", env={"PYTHONPATH": "tests"})

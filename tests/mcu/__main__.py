@@ -1,7 +1,10 @@
 """The sizes and instruction counts of the models on the board, as a table: ``python -m mcu --write``."""
 
+import importlib.metadata
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +34,7 @@ def main() -> None:
     for name in models.MODELS:
         rows += _inference(name)
         rows.append(_training(name))
-    rows.append(_by_hand())
+    rows += [_by_hand(), *_by_emlearn()]
     table = HEAD + "\n".join(rows) + "\n"
     print(table)
     if "--write" in sys.argv:
@@ -100,19 +103,47 @@ int byhand(const float *input0, float *output0)
 def _by_hand() -> str:
     """The loops that one would write for the MLP, for comparison."""
     made = models.MODELS["mlp"]()
-    program = capture(lambda x: made.function(made.weights, x), ag.Tensor(made.inputs[0]), parameters=made.weights)
-    written = write_c(program, "byhand")
     arrays = "\n".join(
         f"static const float {name}[] = {{{', '.join(f'{each!r}f' for each in weight.numpy().reshape(-1).tolist())}}};"
         for name, weight in made.weights.items()
     )
-    plain = CSource(
-        "byhand", f'#include "byhand.h"\n{arrays}\n{LOOP}', written.header, written.constant_bytes,
-        written.arena_bytes, 0, written.products, 2, written.arena, written.program,
-    )  # fmt: skip
+    return _peer(made, "byhand", f"{arrays}\n{LOOP}", "mlp, loops written by hand", harness.WARNINGS)
+
+
+def _by_emlearn() -> list[str]:
+    """What emlearn makes of the same weights; no row where it is not installed."""
+    try:
+        from emlearn import common, net
+    except ModuleNotFoundError:
+        print("emlearn is not installed: no row of it")
+        return []
+    made = models.MODELS["mlp"]()
+    w1, b1, w2, b2 = (each.numpy() for each in made.weights.values())
+    text = net.c_generate_net_loadable(["relu", "identity"], [w1.T, w2.T], [b1, b2], prefix="peer")
+    call = """
+int emlearn(const float *input0, float *output0)
+{
+    if (eml_net_infer(&peer, input0, 64)) return 1;
+    for (int i = 0; i < 10; ++i) output0[i] = peer.activations2[i];
+    return 0;
+}
+"""
+    flags = ("-std=c99", "-w", "-ffp-contract=off", "-I", common.get_include_dir())
+    version = importlib.metadata.version("emlearn")
+    return [_peer(made, "emlearn", text + call, f"mlp, emlearn {version}", flags)]
+
+
+def _peer(made: models.Model, name: str, text: str, label: str, flags: Sequence[str]) -> str:
+    """The row of another's C for the MLP, which has to give the same scores."""
+    program = capture(lambda x: made.function(made.weights, x), ag.Tensor(made.inputs[0]), parameters=made.weights)
+    written = write_c(program, name)
+    theirs = replace(written, source=f'#include "{name}.h"\n{text}')
+    inputs = made.inputs[:3]
     with tempfile.TemporaryDirectory() as folder:
-        run = harness.run(plain, [(x,) for x in made.inputs[:3]], Path(folder))
-    return _row("mlp, loops written by hand", "float32", "", plain, run)
+        run = harness.run(theirs, [(x,) for x in inputs], Path(folder), flags=flags)
+    for x, (scores,) in zip(inputs, run.outputs, strict=True):
+        np.testing.assert_allclose(scores, made.function(made.weights, ag.Tensor(x)).numpy(), rtol=1e-4, atol=1e-4)
+    return _row(label, "float32", "", theirs, run)
 
 
 if __name__ == "__main__":

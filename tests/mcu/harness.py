@@ -43,14 +43,20 @@ class Run:
     memory: int
 
 
-def run(written: CSource, calls: Sequence[tuple[np.ndarray, ...]], folder: Path, states: bool = False) -> Run:
+def run(
+    written: CSource,
+    calls: Sequence[tuple[np.ndarray, ...]],
+    folder: Path,
+    states: bool = False,
+    flags: Sequence[str] = WARNINGS,
+) -> Run:
     """Call the program once for each tuple of inputs; with ``states`` what it has learned is read out in the end."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{written.name}.c").write_text(written.source)
     (folder / f"{written.name}.h").write_text(written.header)
     (folder / "main.c").write_text(main_source(written, calls, states))
     model = folder / "model.o"
-    compiler = ["arm-none-eabi-gcc", "-O2", *ARCHITECTURE, *WARNINGS, f"-I{HERE}", f"-I{folder}"]
+    compiler = ["arm-none-eabi-gcc", "-O2", *ARCHITECTURE, *flags, f"-I{HERE}", f"-I{folder}"]
     subprocess.run([*compiler, "-c", "-o", str(model), str(folder / f"{written.name}.c")], check=True)
     elf = folder / "board.elf"
     linker = ["-nostartfiles", "--specs=nosys.specs", f"-Wl,-T,{HERE / 'board.ld'}", "-Wl,--no-warn-rwx-segments"]

@@ -83,6 +83,31 @@ def lstm() -> Model:
     return _on_digits(forward, w, (1, 64))
 
 
+def attention() -> Model:
+    """A block of a transformer whose places are the rows of a digit, and a linear layer on their mean."""
+    g = nd.random.Generator(4)
+    w = {
+        "input": _weight(g, 16, 8), "places": _weight(g, 8, 16), "qkv": _weight(g, 48, 16), "out": _weight(g, 16, 16),
+        "up": _weight(g, 32, 16), "up_bias": _weight(g, 32), "down": _weight(g, 16, 32), "head": _weight(g, 10, 16),
+        "head_bias": _weight(g, 10),
+    }  # fmt: skip
+
+    def normal(x: ag.Tensor) -> ag.Tensor:
+        centred = x - ag.mean(x, axis=-1, keepdims=True)
+        return centred / ag.sqrt(ag.mean(ag.square(centred), axis=-1, keepdims=True) + 1e-5)
+
+    def forward(w: Weights, x: ag.Tensor) -> ag.Tensor:
+        x = ag.linear(x.reshape(-1, 8, 8), w["input"]) + w["places"]
+        heads = ag.linear(normal(x), w["qkv"]).reshape(x.shape[0], 8, 3, 2, 8)
+        q, k, v = (ag.permute_dims(heads[:, :, at], (0, 2, 1, 3)) for at in range(3))
+        mixed = ag.softmax(q @ ag.matrix_transpose(k) / 8**0.5, axis=-1) @ v
+        x = x + ag.linear(ag.permute_dims(mixed, (0, 2, 1, 3)).reshape(x.shape[0], 8, 16), w["out"])
+        x = x + ag.linear(ag.relu(ag.linear(normal(x), w["up"], w["up_bias"])), w["down"])
+        return ag.linear(ag.mean(x, axis=1), w["head"], w["head_bias"])
+
+    return _on_digits(forward, w, (1, 64))
+
+
 def _on_digits(forward: Function, weights: Weights, shape: tuple[int, ...]) -> Model:
     """Train for some epochs with Adam; the held-out digits are the inputs."""
     images, labels = digits(train=True)
@@ -103,4 +128,4 @@ def _on_digits(forward: Function, weights: Weights, shape: tuple[int, ...]) -> M
     return Model(forward, weights, [each.reshape(shape) for each in images], labels.tolist())
 
 
-MODELS = {"mlp": mlp, "cnn": cnn, "lstm": lstm}
+MODELS = {"mlp": mlp, "cnn": cnn, "lstm": lstm, "attention": attention}

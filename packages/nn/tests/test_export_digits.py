@@ -9,7 +9,7 @@ import treadle.autograd as ag
 import treadle.ndarray as nd
 from mcu import models
 from treadle import nn
-from treadle.autograd.export import capture
+from treadle.autograd.export import Adam, capture
 from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.tracing import replay
 from treadle.nn.export import main
@@ -56,3 +56,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "no/such/folder.c" in capsys.readouterr().err
     assert main(["my_network:nothing", "--input", "1,6"]) == 1
     assert {"one.c", "one.h", "two.c", "two.h"} < {each.name for each in tmp_path.iterdir()}
+
+
+def test_a_transformer_is_trained_by_adam() -> None:
+    """The bias of attention's keys has the gradient 0 but for roundings, of which Adam makes steps of its full rate."""
+    nd.random.manual_seed(0)
+    encoder = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    x = ag.Tensor(nd.random.normal(0.0, 1.0, (1, 6, 16)))
+    program = capture(lambda x: ag.mean(ag.abs(encoder(x) - 1.0)), x, train=Adam(1e-3))
+    assert len(program.gradients) == len(list(encoder.parameters()))

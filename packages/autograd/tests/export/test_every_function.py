@@ -1,6 +1,6 @@
 """Every function of the op table and of treadle.autograd as C, against Python: results, gradients, nasty numbers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from treadle.autograd import ExportError
 from treadle.autograd.export import trace
 from treadle.ndarray.opset import OPS
 
-CASES, GRADIENTS = 3, 2
+COUNTS = (3, 2)
+"""Cases of a function's results, and of its gradients."""
+
 BITS = ("max", "min", "relu", "sign", "abs", "maximum", "minimum")
 """Functions that round nothing."""
 
@@ -30,14 +32,17 @@ def test_no_function_is_left_out() -> None:
 class Suite:
     """A program for every sampler's results, and one for its gradients: several cases each, in one library."""
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(
+        self, folder: Any, samplers: Mapping[str, Any] = SAMPLERS, counts: tuple[int, int] = COUNTS, **options: Any
+    ) -> None:
         self.library = Library(folder)
+        self.options = options
         self.forward: dict[str, list[Case]] = {}
         self.backward: dict[str, list[Case]] = {}
-        self.faults: dict[str, list[Exception]] = {name: [] for name in SAMPLERS}
-        for name, sampler in SAMPLERS.items():
-            self.forward[name] = self._made(name, self._forward, collect(sampler, CASES))
-            cases = collect(sampler, GRADIENTS, constants=False)
+        self.faults: dict[str, list[Exception]] = {name: [] for name in samplers}
+        for name, sampler in samplers.items():
+            self.forward[name] = self._made(name, self._forward, collect(sampler, counts[0]))
+            cases = collect(sampler, counts[1], constants=False)
             self.backward[name] = self._made(name, self._backward, [each for each in cases if _has_gradient(each)])
 
     def _made(self, name: str, make: Any, cases: list[Case]) -> list[Case]:
@@ -62,7 +67,7 @@ class Suite:
                 found += result if isinstance(result, tuple) else (result,)
             return tuple(found)
 
-        self.library.add(f"f_{name}", trace(function, [groups[at][number] for at, number in places]))
+        self.library.add(f"f_{name}", trace(function, [groups[at][number] for at, number in places]), **self.options)
 
     def _backward(self, name: str, cases: list[Case]) -> None:
         groups = [operand_tensors(case) for case in cases]
@@ -82,7 +87,7 @@ class Suite:
             names=[f"p{at}" for at in range(len(leaves))], update=lambda parameter, gradient: (gradient,),
             slots=[[] for _ in leaves],
         )  # fmt: skip
-        self.library.add(f"g_{name}", program)
+        self.library.add(f"g_{name}", program, **self.options)
 
 
 def given_of(case: Case) -> list[int]:
@@ -106,6 +111,34 @@ def _loss(case: Case, tensors: Sequence[ag.Tensor]) -> ag.Tensor:
     return ag.sum(result * ag.Tensor(nd.asarray(weights)))
 
 
+def assert_results(suite: Suite, name: str) -> None:
+    """The error of a function's cases is that of Python, or the bits are."""
+    cases = suite.forward[name]
+    results = iter(suite.library.call(f"f_{name}", [case.operands[at] for case in cases for at in given_of(case)]))
+    for case in cases:
+        python = outputs_of(case.function, case.operands)
+        exact = outputs_of(case.function, _wide(case.operands))
+        sizes = outputs_of(case.function, [np.abs(each) for each in _wide(case.operands)]) if case.linear else exact
+        for own, better, size in zip(python, exact, sizes, strict=True):
+            if case.exact:
+                assert_like(next(results), own)
+            else:
+                assert_as_good(next(results), own, better, size, case.per_element)
+
+
+def assert_gradients(suite: Suite, name: str) -> None:
+    """The same of its gradients."""
+    cases = suite.backward[name]
+    if not cases:
+        return
+    suite.library.call(f"g_{name}", [each for case in cases for each in case.operands if each.dtype.kind != "f"])
+    got = iter(suite.library.states(f"g_{name}").values())
+    for case in cases:
+        for own, better in zip(_gradients(case, case.operands), _gradients(case, _wide(case.operands)), strict=True):
+            sizes = np.maximum(np.abs(better), 0.25)  # where it nearly vanishes, it is a difference of larger numbers
+            assert_as_good(next(got), own, better, sizes, False)
+
+
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     with np.errstate(all="ignore"):
@@ -126,17 +159,7 @@ def test_everything_exports(suite: Suite, name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_results(suite: Suite, name: str) -> None:
-    cases = suite.forward[name]
-    results = iter(suite.library.call(f"f_{name}", [case.operands[at] for case in cases for at in given_of(case)]))
-    for case in cases:
-        python = outputs_of(case.function, case.operands)
-        exact = outputs_of(case.function, _wide(case.operands))
-        sizes = outputs_of(case.function, [np.abs(each) for each in _wide(case.operands)]) if case.linear else exact
-        for own, better, size in zip(python, exact, sizes, strict=True):
-            if case.exact:
-                assert_like(next(results), own)
-            else:
-                assert_as_good(next(results), own, better, size, case.per_element)
+    assert_results(suite, name)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -159,15 +182,7 @@ def test_nasty_numbers(suite: Suite, name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_gradients(suite: Suite, name: str) -> None:
-    cases = suite.backward[name]
-    if not cases:
-        return
-    suite.library.call(f"g_{name}", [each for case in cases for each in case.operands if each.dtype.kind != "f"])
-    got = iter(suite.library.states(f"g_{name}").values())
-    for case in cases:
-        for own, better in zip(_gradients(case, case.operands), _gradients(case, _wide(case.operands)), strict=True):
-            sizes = np.maximum(np.abs(better), 0.25)  # where it nearly vanishes, it is a difference of larger numbers
-            assert_as_good(next(got), own, better, sizes, False)
+    assert_gradients(suite, name)
 
 
 def test_nothing_undefined_happens(suite: Suite) -> None:

@@ -163,6 +163,24 @@ def test_nothing_to_train_is_an_error() -> None:
         capture(lambda x: ag.sum(x), ONE, train=SGD(0.1), parameters={"w": ag.ones((2,))})
 
 
+def test_a_compiler_that_is_asked_for_and_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler -m32")
+    with pytest.raises(ExportError, match="CC names 'no-such-compiler'"):
+        compile(double, ONE)
+
+
+def test_a_loss_of_several_elements_is_an_error() -> None:
+    leaf = ag.Tensor(X, requires_grad=True)
+    for function in (lambda x: x * leaf, lambda x: ag.argmax(x * leaf)):
+        with pytest.raises(ExportError, match="one floating number"):
+            capture(function, ONE, train=SGD(0.1))
+
+
+def test_complex_inputs_are_refused_by_their_dtype(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="complex64, which C99 lacks"):
+        to_c(lambda x: x * 2.0, ag.astype(ONE, "complex64"), tmp_path / "model.c")
+
+
 def test_compile_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     quick = compile(lambda x: ag.exp(x), ag.Tensor([0.0]))

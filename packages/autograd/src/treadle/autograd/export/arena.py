@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from treadle.autograd.export.c_kernels import Kernel
-from treadle.autograd.export.program import Role, Value
+from treadle.autograd.export.program import Program, Role, Value
 
-__all__ = ["Arena", "Life", "lay_out"]
+__all__ = ["Arena", "Life", "lay_out", "written_to_states"]
 
 ALIGNMENT = 16
 
@@ -70,6 +70,27 @@ def lay_out(kernels: Sequence[Kernel], outside: set[int], kept: set[int]) -> Are
         offsets[number] = offsets[id(owner)]
     size = max((each.offset + each.size for each in placed), default=0)
     return Arena(offsets, size, placed, host)
+
+
+def written_to_states(program: Program, kernels: Sequence[Kernel]) -> dict[int, Value]:
+    """The states by id of their new values, of those that a kernel may write where the state lies.
+
+    It may where no later kernel reads what the state was before, and the kernel itself at the written element only.
+    """
+    found: dict[int, Value] = {}
+    shown = {id(each.base) for each in program.outputs}
+    taken = [id(new.base) for _, new in program.updates]
+    for state, new in program.updates:
+        at = next((at for at, kernel in enumerate(kernels) if any(each is new for each in kernel.writes)), None)
+        if at is None or not new.is_dense or new.dtype is not state.dtype or new.shape != state.shape:
+            continue
+        if id(state) in shown or id(new) in shown or taken.count(id(new)) > 1:
+            continue
+        readers = [at for at, kernel in enumerate(kernels) if any(each is state for each in kernel.reads)]
+        here = any(each is state for each in kernels[at].in_place)
+        if all(each < at or (each == at and here) for each in readers):
+            found[id(new)] = state
+    return found
 
 
 def _overwrite(at: int, kernel: Kernel, lives: dict[int, Life], host: dict[int, Value], kept: set[int]) -> None:

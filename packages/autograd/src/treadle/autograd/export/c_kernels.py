@@ -1,5 +1,6 @@
 """The kernel of a call: elementwise loops, and reductions. Products are in c_products.py, moved data in c_moves.py."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ from treadle.autograd.export.expressions import (
 from treadle.autograd.export.program import Call, Value, dense_strides
 from treadle.ndarray import DType
 
-__all__ = ["Kernel", "Target", "bounded_axes", "elementwise_kernel", "epilogue", "reduce_kernel"]
+__all__ = ["Kernel", "Target", "bounded_axes", "elementwise_kernel", "epilogue", "in_place", "reduce_kernel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,13 @@ class Target:
     ``tile``: how many results of a product are summed side by side. ``unrolled``: each in a variable of its own, which
     keeps them in registers where there is no vector unit; else in an array, which compilers vectorise. ``wide_sums``:
     whether sums of float32 are carried in double, as the array does; a device without a double-precision unit is
-    quicker without.
+    quicker without. ``block``: how many rows and columns of a product are summed at once, where it has several rows.
     """
 
     tile: int = 8
     unrolled: bool = True
     wide_sums: bool = True
+    block: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -76,16 +78,21 @@ def mapped_kernel(call: Call, expression: Expression) -> Kernel:
     """One loop that stores an expression over the result's axes."""
     result = call.results[0]
     written = output(result)
-    dense = written.strides
-    same = [each.value for each in accesses(expression) if each.strides == dense and not each.offset]
-    other = [each.value for each in accesses(expression) if each.strides != dense or each.offset]
+    same = in_place(list(accesses(expression)), written)
     lengths, _ = merge(result.shape, [written, *accesses(expression)])
     writer, names = Writer(), indices_for(lengths)
     with writer.loops(names, lengths):
         value = writer.text(expression, names)
         writer.line(f"{writer.text(written, names)} = {value};")
-    in_place = [each for each in same if not any(each is base for base in other)]
-    return finished(call, writer, reads(expression), in_place=in_place)
+    return finished(call, writer, reads(expression), in_place=same)
+
+
+def in_place(found: list[Access], written: Access, others: Sequence[Any] = ()) -> list[Value]:
+    """The values that a kernel reads only at the element that it writes, where that is the last it does for it."""
+    moved = [each for each in found if each.strides != written.strides or each.offset]
+    moved += [each for each in others if isinstance(each, Access)]
+    away = {id(each.value) for each in moved}
+    return [each.value for each in found if id(each.value) not in away]
 
 
 def epilogue(root: Call, heavy: Call, planned: Plan, shape: tuple[int, ...]) -> Expression:
@@ -125,6 +132,7 @@ def reduce_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ker
     result = root.results[0]
     stored = epilogue(root, heavy, planned, result.shape)
     written = output(result)
+    same = in_place(list(accesses(stored)), written, list(accesses(expression)))
     keeps = len(result.shape) == len(operand.shape) and bool(axes)
     for each in [written, *accesses(stored)]:
         own = tuple(each.strides[axis] for axis in kept) if keeps else each.strides
@@ -135,7 +143,7 @@ def reduce_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ker
     with writer.loops(names[:cut], lengths[:cut]):
         total = _accumulate(writer, name, expression, heavy.results[0].dtype, names, lengths, cut, target)
         writer.line(f"{writer.text(written, names)} = {writer.text(stored, names, total)};")
-    return finished(root, writer, [*reads(expression), *reads(stored)])
+    return finished(root, writer, [*reads(expression), *reads(stored)], in_place=same)
 
 
 def _accumulate(

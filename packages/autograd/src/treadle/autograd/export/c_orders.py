@@ -83,21 +83,28 @@ def _max_pool(call: Call, planned: Plan, target: Target) -> Kernel:
     source = Access(x.base, x.offset, x.strides)
     indexed = id(indices) in planned.used
     writer, kind = Writer(), C_TYPES[x.dtype.name]
-    nan = " || (x != x && best == best)" if x.dtype.kind == "f" else ""
+    floating = x.dtype.kind == "f"
     with writer.loops(names, shape), writer.block(""):
         writer.line(f"{kind} best = {literal(_lowest(x.dtype), x.dtype)};")
-        writer.line("int place = -1;")
+        if indexed:
+            writer.line("int place = -1;")
         taps = [f"k{axis}" for axis in range(count)]
         with writer.loops(taps, geometry.kernel):
             for axis, tap in enumerate(taps):
                 before = geometry.padding[axis][0]
                 strides = (geometry.stride[axis], geometry.dilation[axis])
                 writer.line(f"const int at{axis} = {index_text(-before, strides, (names[2 + axis], tap))};")
-                writer.line(f"if (at{axis} < 0 || at{axis} >= {lengths[axis]}) continue;")
+                last = (places[axis] - 1) * strides[0] + (geometry.kernel[axis] - 1) * strides[1] - before
+                if before or last >= lengths[axis]:
+                    writer.line(f"if (at{axis} < 0 || at{axis} >= {lengths[axis]}) continue;")
             ats = [f"at{axis}" for axis in range(count)]
             writer.line(f"const {kind} x = {element(source, [*names[:2], *ats])};")
-            flat = index_text(0, dense_strides(lengths), ats)
-            writer.line(f"if (place < 0 || x > best{nan}) {{ best = x; place = {flat}; }}")
+            if indexed:
+                nan = " || (x != x && best == best)" if floating else ""
+                flat = index_text(0, dense_strides(lengths), ats)
+                writer.line(f"if (place < 0 || x > best{nan}) {{ best = x; place = {flat}; }}")
+            else:
+                writer.line(f"if (x > best{' || x != x' if floating else ''}) best = x;")
         writer.line(f"{element(own, names)} = best;")
         if indexed:
             writer.line(f"{element(other, names)} = place;")

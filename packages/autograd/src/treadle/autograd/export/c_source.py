@@ -7,10 +7,11 @@ from pathlib import Path
 import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export import c_moves
-from treadle.autograd.export.arena import Arena, lay_out
+from treadle.autograd.export.arena import Arena, lay_out, written_to_states
 from treadle.autograd.export.c_expressions import C_TYPES, literal
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
 from treadle.autograd.export.c_names import check_name, check_unused, name_states
+from treadle.autograd.export.c_panels import gather_columns
 from treadle.autograd.export.c_products import product_kernel
 from treadle.autograd.export.c_selections import FAULT
 from treadle.autograd.export.c_text import Writer, index_text, merge, name_of
@@ -64,6 +65,8 @@ def write_c(program: Program, name: str = "model", target: Target | None = None)
     name_states(program, name)
     _separate(program)
     program.share_constants()
+    if target.block is not None:
+        gather_columns(program)
     _number(program)
     planned = plan(program)
     kernels = [kernel_of(root, planned, target) for root in planned.kernels]
@@ -73,8 +76,9 @@ def write_c(program: Program, name: str = "model", target: Target | None = None)
     check_unused(name, {helper for each in kernels for helper in each.helpers})
     outside = {id(each) for each in program.outputs if each.role is Role.COMPUTED and _direct(each, program)}
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
-    arena = lay_out(kernels, outside, kept)
-    writer = _File(program, name, kernels, arena, outside)
+    states = written_to_states(program, kernels)
+    arena = lay_out(kernels, outside | set(states), kept)
+    writer = _File(program, name, kernels, arena, outside, states)
     return writer.source()
 
 
@@ -132,12 +136,16 @@ def _check(program: Program) -> None:
 class _File:
     """Puts the file together."""
 
-    def __init__(self, program: Program, name: str, kernels: list[Kernel], arena: Arena, outside: set[int]) -> None:
+    def __init__(
+        self, program: Program, name: str, kernels: list[Kernel], arena: Arena, outside: set[int],
+        states: dict[int, Value],
+    ) -> None:  # fmt: skip
         self.program = program
         self.name = name
         self.kernels = kernels
         self.arena = arena
         self.outside = outside
+        self.states = states  # by id of their new values, which are written in place
         self.faults = any(FAULT in line for kernel in kernels for line in kernel.lines)
         self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
 
@@ -212,6 +220,8 @@ class _File:
         base = value.base
         if base.role is not Role.COMPUTED:
             return name_of(base)
+        if id(base) in self.states:
+            return name_of(self.states[id(base)])
         if id(base) in self.outside:
             return self.output_names[id(base)]
         offset = self.arena.offsets[id(base)]
@@ -228,7 +238,7 @@ class _File:
             restrict = "" if id(each) in shared else "restrict "
             parameters.append(f"const {C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
         for each in kernel.writes:
-            restrict = "" if shared else "restrict "
+            restrict = "" if shared or id(each) in self.states else "restrict "
             parameters.append(f"{C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
         body = "\n".join(kernel.lines)
         given = [*self._parameters(kernel), *kernel.writes]
@@ -264,6 +274,8 @@ class _File:
             if id(value) not in self.outside:
                 lines += self._copied(value, f"output{at}")
         for state, new in self.program.updates:
+            if id(new) in self.states:
+                continue
             if new.is_dense:
                 lines.append(f"    memcpy({name_of(state)}, {self._pointer(new)}, {new.nbytes});")
             else:

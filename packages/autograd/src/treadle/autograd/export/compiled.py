@@ -21,7 +21,10 @@ from treadle.ndarray import DeviceError, DTypeError, IndexingError, NDArray, Sha
 
 __all__ = ["CompiledFunction", "build_library", "compile"]
 
-FLAGS = ("-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
+FLAGS = (
+    "-std=c99", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-march=native",
+    "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+)  # fmt: skip
 
 
 class CompiledFunction:
@@ -97,16 +100,18 @@ def compile(
     [[4.0, 6.0]]
     """
     program = capture(function, example_input, verify=verify)
-    written = write_c(program, "compiled", Target(tile=64, unrolled=False))
+    written = write_c(program, "compiled", Target(tile=64, unrolled=False, block=(6, 16)))
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
         return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, Path(folder), flags))))
 
 
 def _compiler() -> list[str]:
-    for each in (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang"):
-        words = shlex.split(each or "")
-        if words and shutil.which(words[0]):
-            return words
+    asked = shlex.split(os.environ.get("CC", ""))
+    if asked and not shutil.which(asked[0]):
+        raise ExportError(f"compile: the variable CC names {asked[0]!r}, which is not found; unset it, or correct it")
+    for each in (asked, shlex.split(sysconfig.get_config_var("CC") or ""), ["cc"], ["gcc"], ["clang"]):
+        if each and shutil.which(each[0]):
+            return each
     raise ExportError("compile: no C compiler was found; install gcc or clang, or name one in the variable CC")
 
 

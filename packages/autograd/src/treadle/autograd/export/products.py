@@ -6,6 +6,7 @@ that its axes are (batch, groups, outputs of a group, *places).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from treadle.autograd.errors import ExportError
@@ -14,7 +15,7 @@ from treadle.autograd.export.program import Call, Value
 from treadle.autograd.ops.contractions import explicit
 from treadle.ndarray.geometry import pairs, per_axis
 
-__all__ = ["PRODUCTS", "Guard", "Product", "product_of", "spread_channels"]
+__all__ = ["PRODUCTS", "Guard", "Product", "inside", "product_of", "spread_channels"]
 
 
 @dataclass(slots=True)
@@ -58,6 +59,22 @@ class Product:
             total *= guard.valid(space[guard.first], space[guard.second])
             space[guard.first] = space[guard.second] = 1
         return total * math.prod(space)
+
+
+def inside(product: Product, axis: int, space: Sequence[int]) -> range:
+    """The indices along an axis of the result where every position that depends on it is inside of its array."""
+    found = range(space[axis])
+    for guard in product.guards:
+        if guard.first == axis:
+            taps = space[guard.second]
+            whole = [at for at in found if guard.divisor == 1 and _inside(guard, at, taps)]
+            found = range(whole[0], whole[-1] + 1) if whole else range(0)
+    return found
+
+
+def _inside(guard: Guard, at: int, taps: int) -> bool:
+    places = (at * guard.a + tap * guard.b + guard.c for tap in range(taps))
+    return all(0 <= each < guard.length for each in places)
 
 
 def product_of(call: Call) -> Product:

@@ -7,7 +7,7 @@ input has been computed already and is a constant.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -113,6 +113,7 @@ class Program:
     calls: list[Call]
     states: list[Value] = field(default_factory=list)
     updates: list[tuple[Value, Value]] = field(default_factory=list)  # (state, its value after a run)
+    gradients: list[Value] = field(default_factory=list)  # of the trained parameters, while they are compared
 
     def without_dead_calls(self) -> "Program":
         """The same program without calls whose results nothing uses."""
@@ -124,7 +125,7 @@ class Program:
                 kept.append(call)
                 for each in call.operands:
                     wanted |= {id(each), id(each.base)}
-        return Program(self.inputs, self.outputs, kept[::-1], self.states, self.updates)
+        return replace(self, calls=kept[::-1])
 
     def share_constants(self) -> None:
         """Let constants of equal shape and elements be one."""

@@ -235,10 +235,16 @@ def _train(
     update: Callable[..., Sequence[Tensor]],
     slots: Sequence[Sequence[Tensor]],
 ) -> None:
-    """Append the backward pass and the update of every parameter."""
+    """Append the backward pass and the update of every parameter. Raises ExportError for a loss of several elements."""
+    if loss.size != 1 or loss.dtype.kind != "f":
+        raise ExportError(
+            f"export: the first result is the loss that is trained on: one floating number, not {loss.dtype.name} of "
+            f"shape {loss.shape}; reduce it with mean or sum"
+        )
     gradients = watched.gradients(loss, parameters)
     for parameter, gradient, own in zip(parameters, gradients, slots, strict=True):
         name = watched.traced(parameter).value.name
+        program.gradients.append(gradient.value)
         kept = [watched.leaf(Role.STATE, each, f"{name}_slot{at}").value for at, each in enumerate(own)]
         program.states += kept
         given = constant(gradient.value.example)
