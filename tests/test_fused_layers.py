@@ -1,4 +1,4 @@
-"""Layers whose ops are fused kernels: each device gives the same results and gradients, which are those of differences."""
+"""Layers of fused kernels: each device gives the same results and gradients, which are those of differences."""
 
 import importlib.util
 from collections.abc import Callable
