@@ -83,6 +83,15 @@ def attended(gradient: bool) -> nd.NDArray:
 
 
 FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
+    "layers_gradients": lambda: _layers.activation_gradient("gelu", real(9000), real(9000)),
+    "layers_norm rows": lambda: normalised("rows"),
+    "layers_norm planes": lambda: normalised("planes"),
+    "layers_norm channels": lambda: normalised("channels"),
+    "layers_lstm": stepped_in_time,
+    "layers_entropy": entropies,
+    "layers_pool": pooled,
+    "attention": lambda: attended(False),
+    "attention_gradient": lambda: attended(True),
     "unary": lambda: nd.exp(real(70, 40).T),
     "binary": lambda: real(70, 40) + real(40),
     "ternary": lambda: nd.where(real(70, 40) > 0, real(70, 40), 0.0),
@@ -106,15 +115,6 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device="cuda_emulated"),
     "softmax rows": lambda: nd.softmax(real(70, 40)),
     "softmax columns": lambda: nd.softmax(real(70, 40), axis=0),
-    "layers_gradients": lambda: _layers.activation_gradient("gelu", real(9000), real(9000)),
-    "layers_norm rows": lambda: normalised("rows"),
-    "layers_norm planes": lambda: normalised("planes"),
-    "layers_norm channels": lambda: normalised("channels"),
-    "layers_lstm": stepped_in_time,
-    "layers_entropy": entropies,
-    "layers_pool": pooled,
-    "attention": lambda: attended(False),
-    "attention_gradient": lambda: attended(True),
 }
 
 
