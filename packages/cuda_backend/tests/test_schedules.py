@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,10 @@ import pytest
 import treadle.cuda
 import treadle.ndarray as nd
 from treadle.cuda import _emulated, emulated_backend
+from treadle.ndarray import _layers as compiled
+from treadle.ndarray.attention import attention, attention_gradient
+
+_layers: Any = compiled  # that a kernel serves is what is tested
 
 
 def real(*shape: int) -> nd.NDArray:
@@ -18,6 +23,49 @@ def real(*shape: int) -> nd.NDArray:
 
 def whole(high: int, *shape: int) -> nd.NDArray:
     return nd.asarray(np.random.default_rng(1).integers(0, high, shape), device="cuda_emulated")
+
+
+def flat(*arrays: nd.NDArray | None) -> nd.NDArray:
+    """All elements of what a kernel made, one after the other."""
+    return nd.concat([nd.reshape(each, (-1,)).astype("float32") for each in arrays if each is not None])
+
+
+def normalised(kind: str) -> nd.NDArray:
+    """Normalised rows, or channels, and their gradients."""
+    x, line = real(90, 70), real(70)
+    if kind == "rows":
+        out, mean, scale = _layers.norm_rows(x, 70, True, 1e-5, line, line)
+        return flat(out, mean, scale, *_layers.norm_rows_gradient(out, x, 70, mean, scale, line, (True, True, True)))
+    image = real(8, 5, 1100) if kind == "planes" else real(90, 70, 1)
+    of_channels = real(image.shape[1]), real(image.shape[1])
+    out = _layers.norm_channels(image, *of_channels, None, None)
+    return flat(out, *_layers.norm_channels_gradient(out, image, *of_channels, None, (True, True, True)))
+
+
+def stepped_in_time() -> nd.NDArray:
+    gates, cell = real(7, 4 * 45), real(7, 45)
+    made = [nd.empty_like(gates), *(nd.empty_like(cell) for _ in range(3))]
+    assert _layers.lstm_step(gates, gates, cell, *made)
+    d_cell, d_gates = real(7, 45), nd.empty_like(gates)
+    assert _layers.lstm_step_gradient(made[0], cell, made[2], cell, d_cell, d_gates)
+    return flat(*made, d_cell, d_gates)
+
+
+def entropies() -> nd.NDArray:
+    logits, targets = real(70, 40), whole(40, 70)
+    losses = _layers.entropy("test", logits, targets, 3, 0.1)
+    return flat(losses, _layers.entropy_gradient(logits, targets, 3, 0.1, losses))
+
+
+def pooled() -> nd.NDArray:
+    values, indices = nd.max_pool(real(2, 9, 20, 21), 3, stride=1, padding=1)
+    return flat(values, indices, nd.max_pool_gradient(values, indices, (2, 9, 20, 21)))
+
+
+def attended(gradient: bool) -> nd.NDArray:
+    x = real(3, 70, 20)
+    out, total = attention(x, x, x, causal=True)
+    return flat(*attention_gradient(x, x, x, x, out, total, causal=True)) if gradient else flat(out, total)
 
 
 def written(x: nd.NDArray, index: nd.NDArray, values: nd.NDArray) -> nd.NDArray:
@@ -35,6 +83,15 @@ def stepped(parameter: nd.NDArray, gradient: nd.NDArray) -> nd.NDArray:
 
 
 FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
+    "layers_gradients": lambda: _layers.activation_gradient("gelu", real(9000), real(9000)),
+    "layers_norm rows": lambda: normalised("rows"),
+    "layers_norm planes": lambda: normalised("planes"),
+    "layers_norm channels": lambda: normalised("channels"),
+    "layers_lstm": stepped_in_time,
+    "layers_entropy": entropies,
+    "layers_pool": pooled,
+    "attention": lambda: attended(False),
+    "attention_gradient": lambda: attended(True),
     "unary": lambda: nd.exp(real(70, 40).T),
     "binary": lambda: real(70, 40) + real(40),
     "ternary": lambda: nd.where(real(70, 40) > 0, real(70, 40), 0.0),

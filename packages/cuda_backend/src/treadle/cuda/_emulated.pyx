@@ -3,6 +3,7 @@
 import os
 
 include "runtime_objects.pxi"
+include "layer_kernels.pxi"
 include "kernel_backend.pxi"
 
 cdef extern from "cuda_runtime.h" namespace "emulation":

@@ -54,7 +54,7 @@ cdef int read_indices(tuple indices, td_view *views) except -1:
     return <int>len(indices)
 
 
-cdef class KernelBackend(Runtime):
+cdef class KernelBackend(LayerKernels):
     """treadle.ndarray.backend.Backend, and the fused methods, by the kernels. ``absence`` ends the error of a machine
     without a device."""
 

@@ -1,4 +1,5 @@
 """Kernels of layers on the cpu, from arrays to blocks of work; None (or False) where the composition has to serve.
+Those of other devices are optional methods of their backends.
 
 They take dense arrays of float32 or float64 on the cpu. Blocks are cut by shape alone, so that results are the same for
 every number of threads.
@@ -30,13 +31,13 @@ cdef inline bint _fits(Strided x) noexcept:
     return x.dense and x.size > 0 and (x.view.dtype == TD_f32 or x.view.dtype == TD_f64)
 
 
-cdef inline bint _serves(Strided x) noexcept:
-    return x.device.is_cpu and _fits(x)
-
-
-cdef object _method(Strided x, str name):
-    """What another device's backend has; None where it has nothing, or on the cpu."""
-    return None if x.device.is_cpu else getattr(x.device.backend, name, None)
+cdef object _elsewhere(Strided x, str name, tuple arguments):
+    """What the optional method of another device's backend makes; None where there is none."""
+    method = getattr(x.device.backend, name, None)
+    if method is None:
+        return None
+    from treadle.ndarray import device_layers
+    return getattr(device_layers, name)(method, *arguments)
 
 
 cdef inline bint _is_like(Strided x, Strided like) noexcept:
@@ -72,18 +73,14 @@ def activation_gradient(str op, Strided gradient not None, Strided saved not Non
     cdef Job job
     cdef Strided out
     cdef int axis
-    method = _method(gradient, "activation_gradient")
+    if not gradient.device.is_cpu:
+        return _elsewhere(gradient, "activation_gradient", (op, gradient, saved))
     if not _fits(gradient) or not _is_like(saved, gradient) or gradient.view.ndim != saved.view.ndim:
-        return None
-    if method is None and not gradient.device.is_cpu:
         return None
     for axis in range(gradient.view.ndim):
         if gradient.view.shape[axis] != saved.view.shape[axis]:
             return None
     out = allocate(gradient.dtype, gradient.device, &gradient.view)
-    if method is not None:
-        method(op, gradient, saved, out)
-        return out
     job.loop = _layers.types[gradient.view.dtype].gradient[<int>_GRADIENTS[op]]
     job.gradient, job.x, job.out = gradient.view.data, saved.view.data, out.view.data
     job.rows, job.itemsize = gradient.size, gradient.dtype.itemsize
@@ -121,8 +118,9 @@ def max_pool(Strided x not None, tuple places, geometry):
     cdef td_view shape = x.view
     cdef Strided values, indices
     cdef int axis
-    method = _method(x, "max_pool")
-    if not _fits(x) or x.view.ndim > 5 or (method is None and not x.device.is_cpu):
+    if not x.device.is_cpu:
+        return _elsewhere(x, "max_pool", (x, places, geometry))
+    if not _fits(x) or x.view.ndim > 5:
         return None
     job.width = _read_axes(x.shape_tuple()[2:], 1, pool.length)
     job.places = _read_axes(places, 1, pool.places)
@@ -137,9 +135,6 @@ def max_pool(Strided x not None, tuple places, geometry):
         shape.shape[axis] = places[axis - 2]
     values = allocate(x.dtype, x.device, &shape)
     indices = allocate(dtype_from_id(TD_i64), x.device, &shape)
-    if method is not None:
-        method(x, geometry, values, indices)
-        return values, indices
     job.kernels, job.pool, job.itemsize = &_layers.types[x.view.dtype], &pool, x.dtype.itemsize
     job.x, job.out, job.indices = x.view.data, values.view.data, <int64_t *>indices.view.data
     with nogil:
@@ -165,8 +160,9 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
     cdef Strided out
     cdef Job job
     cdef int axis
-    method = _method(gradient, "max_pool_gradient")
-    if not _fits(gradient) or (method is None and not gradient.device.is_cpu):
+    if not gradient.device.is_cpu:
+        return _elsewhere(gradient, "max_pool_gradient", (gradient, indices, input_shape))
+    if not _fits(gradient):
         return None
     if indices.device is not gradient.device or not indices.dense or indices.view.dtype != TD_i64:
         return None
@@ -176,9 +172,6 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
         job.width *= shape.shape[axis]
     job.places = gradient.size // (gradient.view.shape[0] * gradient.view.shape[1])
     out = allocate(gradient.dtype, gradient.device, &shape)
-    if method is not None:
-        method(gradient, indices, out)
-        return out
     job.kernels, job.itemsize, job.failed = &_layers.types[gradient.view.dtype], gradient.dtype.itemsize, 0
     job.gradient, job.indices, job.out = gradient.view.data, <int64_t *>indices.view.data, out.view.data
     with nogil:
@@ -223,10 +216,11 @@ def norm_rows(Strided x not None, int64_t width, bint center, double eps, Stride
     """(result, mean or None, scale) of rows of ``width`` elements, normalised; mean and scale a number a row."""
     cdef td_norm norm
     cdef Job job
-    cdef Strided out, scale
-    cdef Strided mean = None
+    cdef Strided out, scale, mean = None
     cdef int64_t blocks
-    if not _serves(x) or not _is_like(weight, x) or not _is_like(bias, x):
+    if not x.device.is_cpu:
+        return _elsewhere(x, "norm_rows", (x, width, center, eps, weight, bias))
+    if not _fits(x) or not _is_like(weight, x) or not _is_like(bias, x):
         return None
     blocks = _blocks(&job, x.size // width, width)
     out, scale = allocate(x.dtype, x.device, &x.view), _line(x, job.rows, 0, False)
@@ -247,11 +241,11 @@ def norm_rows_gradient(Strided gradient not None, Strided x not None, int64_t wi
     each block of rows, to be summed."""
     cdef td_norm norm
     cdef Job job
-    cdef Strided out = None
-    cdef Strided by_weight = None
-    cdef Strided by_bias = None
+    cdef Strided out = None, by_weight = None, by_bias = None
     cdef int64_t blocks
-    if not _serves(gradient) or not _is_like(x, gradient) or not _is_like(weight, gradient):
+    if not gradient.device.is_cpu:
+        return _elsewhere(gradient, "norm_rows_gradient", (gradient, x, width, mean, scale, weight, wanted))
+    if not _fits(gradient) or not _is_like(x, gradient) or not _is_like(weight, gradient):
         return None
     blocks = _blocks(&job, x.size // width, width)
     if wanted[0]:
@@ -282,7 +276,9 @@ def norm_channels(Strided x not None, Strided mean not None, Strided scale not N
     cdef td_norm norm
     cdef Job job
     cdef Strided out
-    if not _serves(x) or not (_is_like(mean, x) and _is_like(scale, x) and _is_like(weight, x) and _is_like(bias, x)):
+    if not x.device.is_cpu:
+        return _elsewhere(x, "norm_channels", (x, mean, scale, weight, bias))
+    if not _fits(x) or not (_is_like(mean, x) and _is_like(scale, x) and _is_like(weight, x) and _is_like(bias, x)):
         return None
     out = allocate(x.dtype, x.device, &x.view)
     _read_channels(&norm, x)
@@ -299,11 +295,11 @@ def norm_channels_gradient(Strided gradient not None, Strided x not None, Stride
     """The gradients of x, weight and bias, each None where it is not ``wanted``."""
     cdef td_norm norm
     cdef Job job
-    cdef Strided out = None
-    cdef Strided by_weight = None
-    cdef Strided by_bias = None
-    if not _serves(gradient) or not (_is_like(x, gradient) and _is_like(mean, gradient) and _is_like(scale, gradient)
-                                     and _is_like(weight, gradient)):
+    cdef Strided out = None, by_weight = None, by_bias = None
+    if not gradient.device.is_cpu:
+        return _elsewhere(gradient, "norm_channels_gradient", (gradient, x, mean, scale, weight, wanted))
+    if not _fits(gradient) or not (_is_like(x, gradient) and _is_like(mean, gradient) and _is_like(scale, gradient)
+                                   and _is_like(weight, gradient)):
         return None
     _read_channels(&norm, x)
     if wanted[0]:
@@ -332,6 +328,12 @@ cdef void _lstm_gradient_block(void *context, int64_t block) noexcept nogil:
     job.kernels.lstm_gradient(job.lstm, block * job.rows_per_block, _end(job, block))
 
 
+cdef bint _written(tuple arrays):
+    for each in arrays:
+        (<Strided>each).buffer.version += 1
+    return True
+
+
 def lstm_step(Strided product not None, Strided given not None, Strided before not None, Strided gates not None,
               Strided cell not None, Strided shown not None, Strided hidden not None):
     """One step: from the two parts of the gates, (batch, 4 * size), and the cell before into gates, cell, tanh(cell)
@@ -339,7 +341,10 @@ def lstm_step(Strided product not None, Strided given not None, Strided before n
     cdef td_lstm step
     cdef Job job
     cdef int64_t blocks
-    if not _serves(product):
+    if not product.device.is_cpu:
+        arguments = (product, given, before, gates, cell, shown, hidden)
+        return _elsewhere(product, "lstm_step", arguments) and _written(arguments[3:])
+    if not _fits(product):
         return False
     for each in (given, before, gates, cell, shown, hidden):
         if not _is_like(each, product):
@@ -352,9 +357,7 @@ def lstm_step(Strided product not None, Strided given not None, Strided before n
     job.kernels, job.lstm = &_layers.types[product.view.dtype], &step
     with nogil:
         parallel_for(blocks, _lstm_block, &job)
-    for each in (gates, cell, shown, hidden):
-        (<Strided>each).buffer.version += 1
-    return True
+    return _written((gates, cell, shown, hidden))
 
 
 def lstm_step_gradient(Strided gates not None, Strided before not None, Strided shown not None,
@@ -364,7 +367,10 @@ def lstm_step_gradient(Strided gates not None, Strided before not None, Strided 
     cdef td_lstm step
     cdef Job job
     cdef int64_t blocks
-    if not _serves(gates):
+    if not gates.device.is_cpu:
+        arguments = (gates, before, shown, d_shown, d_cell, d_gates)
+        return _elsewhere(gates, "lstm_step_gradient", arguments) and _written(arguments[4:])
+    if not _fits(gates):
         return False
     for each in (before, shown, d_shown, d_cell, d_gates):
         if not _is_like(each, gates):
@@ -376,9 +382,7 @@ def lstm_step_gradient(Strided gates not None, Strided before not None, Strided 
     job.kernels, job.lstm = &_layers.types[gates.view.dtype], &step
     with nogil:
         parallel_for(blocks, _lstm_gradient_block, &job)
-    d_cell.buffer.version += 1
-    d_gates.buffer.version += 1
-    return True
+    return _written((d_cell, d_gates))
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -394,7 +398,7 @@ cdef void _entropy_gradient_block(void *context, int64_t block) noexcept nogil:
 
 
 cdef bint _reads_entropy(td_entropy *entropy, Strided logits, Strided targets, int64_t ignored, double smoothing):
-    if not _serves(logits) or logits.view.ndim != 2 or not targets.device.is_cpu or not targets.dense:
+    if not _fits(logits) or logits.view.ndim != 2 or not targets.device.is_cpu or not targets.dense:
         return False
     if targets.view.dtype != TD_i64 or targets.view.ndim != 1 or targets.view.shape[0] != logits.view.shape[0]:
         return False
@@ -410,6 +414,8 @@ def entropy(object op, Strided logits not None, Strided targets not None, int64_
     cdef Job job
     cdef Strided out
     cdef int64_t blocks
+    if not logits.device.is_cpu:
+        return _elsewhere(logits, "entropy", (op, logits, targets, ignored, smoothing))
     if not _reads_entropy(&work, logits, targets, ignored, smoothing):
         return None
     out = _line(logits, logits.view.shape[0], 0, False)
@@ -430,6 +436,8 @@ def entropy_gradient(Strided logits not None, Strided targets not None, int64_t 
     cdef Job job
     cdef Strided out
     cdef int64_t blocks
+    if not logits.device.is_cpu:
+        return _elsewhere(logits, "entropy_gradient", (logits, targets, ignored, smoothing, scale))
     if not _reads_entropy(&work, logits, targets, ignored, smoothing) or not _is_like(scale, logits):
         return None
     out = allocate(logits.dtype, logits.device, &logits.view)

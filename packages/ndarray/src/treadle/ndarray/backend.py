@@ -163,17 +163,117 @@ class FusedBackend(Protocol):
         self, gradient: "NDArray", x: "NDArray", geometry: "Geometry", groups: int, out: "NDArray"
     ) -> None: ...
 
-    def activation_gradient(self, op: str, gradient: "NDArray", saved: "NDArray", out: "NDArray") -> None:
+    # Of layers. Arrays are C-contiguous, not empty, of one floating dtype; statistics (mean, scale, and the sums that
+    # parameters' gradients are) of float32 for halves and else of that dtype. A method that returns False has not
+    # served, and the composition does.
+
+    def activation_gradient(self, op: str, gradient: "NDArray", saved: "NDArray", out: "NDArray") -> bool | None:
         """gradient times the derivative of gelu or gelu_tanh at ``saved``, or of sigmoid, tanh or relu where ``saved``
-        is its result; C-contiguous, of one shape and dtype, float32 or float64. A zero gradient stays zero."""
+        is its result. A zero gradient stays zero."""
         ...
 
-    def max_pool(self, x: "NDArray", geometry: "Geometry", values: "NDArray", indices: "NDArray") -> None:
-        """:func:`treadle.ndarray.max_pool` of a C-contiguous x of float32 or float64."""
+    def max_pool(self, x: "NDArray", geometry: "Geometry", values: "NDArray", indices: "NDArray") -> bool | None:
+        """:func:`treadle.ndarray.max_pool` over one to three axes."""
         ...
 
-    def max_pool_gradient(self, gradient: "NDArray", indices: "NDArray", out: "NDArray") -> None:
-        """``out``, of the input's shape, becomes 0 with the gradients added where the indices say; -1 is nowhere."""
+    def max_pool_gradient(self, gradient: "NDArray", indices: "NDArray", out: "NDArray") -> bool | None:
+        """``out``, of the input's shape, becomes 0 with the gradients added where the indices say; -1 is nowhere. False
+        where an index is beyond its plane."""
+        ...
+
+    def norm_rows(
+        self,
+        x: "NDArray",
+        weight: "NDArray | None",
+        bias: "NDArray | None",
+        eps: float,
+        out: "NDArray",
+        mean: "NDArray | None",
+        scale: "NDArray",
+    ) -> bool | None:
+        """Rows, as many as ``scale`` has elements: (x - mean) * scale * weight + bias, with scale 1 / sqrt(variance +
+        eps). Without a mean none is taken off."""
+        ...
+
+    def norm_rows_gradient(
+        self,
+        gradient: "NDArray",
+        x: "NDArray",
+        mean: "NDArray | None",
+        scale: "NDArray",
+        weight: "NDArray | None",
+        out: "NDArray | None",
+        by_weight: "NDArray | None",
+        by_bias: "NDArray | None",
+    ) -> bool | None:
+        """The gradients that have an array: of x into ``out``, of weight and bias as (parts, width), of which each row
+        is the sum over a part of the rows."""
+        ...
+
+    def norm_channels(
+        self,
+        x: "NDArray",
+        mean: "NDArray",
+        scale: "NDArray",
+        weight: "NDArray | None",
+        bias: "NDArray | None",
+        out: "NDArray",
+    ) -> bool | None:
+        """(x - mean) * scale * weight + bias of (batch, channels, ...), each a number a channel."""
+        ...
+
+    def norm_channels_gradient(
+        self,
+        gradient: "NDArray",
+        x: "NDArray",
+        mean: "NDArray",
+        scale: "NDArray",
+        weight: "NDArray | None",
+        out: "NDArray | None",
+        by_weight: "NDArray | None",
+        by_bias: "NDArray | None",
+    ) -> bool | None:
+        """The gradients that have an array, mean and scale being those of x; of weight and bias a number a channel."""
+        ...
+
+    def lstm_step(
+        self,
+        product: "NDArray",
+        given: "NDArray",
+        before: "NDArray",
+        gates: "NDArray",
+        cell: "NDArray",
+        shown: "NDArray",
+        hidden: "NDArray",
+    ) -> bool | None:
+        """From the two parts of the gates i, f, g, o, (batch, 4 * size), and the cell before into the gates (sigmoid,
+        but tanh of g), cell = f * before + i * g, shown = tanh(cell) and hidden = o * shown."""
+        ...
+
+    def lstm_step_gradient(
+        self,
+        gates: "NDArray",
+        before: "NDArray",
+        shown: "NDArray",
+        d_shown: "NDArray",
+        d_cell: "NDArray",
+        d_gates: "NDArray",
+    ) -> bool | None:
+        """The gradients of the gates' parts into ``d_gates``, and of the cell before into ``d_cell``, which held that
+        of the cell; ``d_shown`` is that of the hidden state."""
+        ...
+
+    def entropy(
+        self, logits: "NDArray", targets: "NDArray", ignored: int, smoothing: float, out: "NDArray"
+    ) -> bool | None:
+        """The cross-entropy of each row of (rows, classes) with int64 class indices, 0 where the target is the ignored
+        one. False where a target is no class."""
+        ...
+
+    def entropy_gradient(
+        self, logits: "NDArray", targets: "NDArray", ignored: int, smoothing: float, scale: "NDArray", out: "NDArray"
+    ) -> bool | None:
+        """scale, a number or one a row, times (softmax - the target's distribution)."""
         ...
 
     def attention(

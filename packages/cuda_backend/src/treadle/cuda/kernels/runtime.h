@@ -63,7 +63,7 @@ template <class Work> int guarded(Work &&work)
     }
 }
 
-inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+__host__ __device__ inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 inline int64_t size_of(const td_view &view)
 {
