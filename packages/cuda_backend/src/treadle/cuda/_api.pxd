@@ -62,7 +62,7 @@ cdef extern from "api.h" nogil:
     int td_cuda_empty_cache(int device)
     td_cuda_statistics td_cuda_memory(int device)
     int td_cuda_copy(const td_view *x, const td_view *out)
-    int td_cuda_fill(const td_view *out, double real, int64_t whole)
+    int td_cuda_fill(const td_view *out, double real, double imaginary, int64_t whole)
     int td_cuda_arange(const td_view *out, double start, double step, int64_t whole_start, int64_t whole_step)
     int td_cuda_unary(int op, const td_view *x, const td_view *out)
     int td_cuda_binary(int op, const td_view *x, const td_view *y, const td_view *out)

@@ -22,10 +22,6 @@ cdef dict DRAWS = {
 }
 
 
-# What the kernels are stamped for: TD_TYPES_ALL of treadle/types.h.
-DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
-)
 
 
 cdef int check(int status, str op) except -1:
@@ -86,13 +82,11 @@ cdef class KernelBackend:
     without a device."""
 
     cdef readonly str name
-    cdef readonly tuple dtypes
     cdef str absence
     cdef int count
 
     def __init__(self, str name, str absence):
         self.name = name
-        self.dtypes = DTYPES
         self.absence = absence
         self.count = 0
 
@@ -162,16 +156,17 @@ cdef class KernelBackend:
 
     def fill(self, out, value):
         cdef td_view view
-        cdef bint floating = out.dtype.kind == "f"
+        cdef bint inexact = out.dtype.kind in "fc"
+        cdef double complex number = value if inexact else 0.0
         self.use(out)
         read_view(out, &view)
-        check(td_cuda_fill(&view, value if floating else 0.0, 0 if floating else whole(value)), "fill")
+        check(td_cuda_fill(&view, number.real, number.imag, 0 if inexact else whole(value)), "fill")
 
     def arange(self, out, start, step):
         cdef td_view view
         self.use(out)
         read_view(out, &view)
-        if out.dtype.kind == "f":
+        if out.dtype.kind in "fc":
             check(td_cuda_arange(&view, start, step, 0, 0), "arange")
         else:
             check(td_cuda_arange(&view, 0.0, 0.0, whole(start), whole(step)), "arange")

@@ -69,7 +69,7 @@ td_cuda_statistics td_cuda_memory(int device);
 
 /* copy.cu */
 int td_cuda_copy(const td_view *x, const td_view *out);
-int td_cuda_fill(const td_view *out, double real, int64_t whole);
+int td_cuda_fill(const td_view *out, double real, double imaginary, int64_t whole);
 int td_cuda_arange(const td_view *out, double start, double step, int64_t whole_start, int64_t whole_step);
 
 /* unary.cu, binary.cu, ternary.cu */

@@ -7,6 +7,7 @@
  * which floats are added is not fixed on a GPU, so their last bits may differ from run to run where an index
  * repeats. */
 #include "atomics.h"
+#include "elements.h"
 #include "layout.h"
 
 namespace td {
@@ -187,7 +188,8 @@ int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td
     case 1: return td::gather<uint8_t>(walk);
     case 2: return td::gather<uint16_t>(walk);
     case 4: return td::gather<uint32_t>(walk);
-    default: return td::gather<uint64_t>(walk);
+    case 8: return td::gather<uint64_t>(walk);
+    default: return td::gather<td::Word16>(walk);
     }
 }
 
@@ -209,6 +211,7 @@ int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const
     case 1: return td::scatter<uint8_t>(walk);
     case 2: return td::scatter<uint16_t>(walk);
     case 4: return td::scatter<uint32_t>(walk);
-    default: return td::scatter<uint64_t>(walk);
+    case 8: return td::scatter<uint64_t>(walk);
+    default: return td::scatter<td::Word16>(walk);
     }
 }

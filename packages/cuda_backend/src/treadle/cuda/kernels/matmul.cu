@@ -6,6 +6,8 @@
  * walk an operand while they load it follows its shorter stride, so a transposed operand is read as fast as a plain
  * one. Two blocks fit on a multiprocessor, so that one computes while the other loads. Every element of out is one
  * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. */
+#include "complex_ops.h"
+#include "elements.h"
 #include "layout.h"
 
 namespace td {
@@ -19,11 +21,15 @@ struct Product {
     int64_t row_tiles, column_tiles;
 };
 
-/* Integers wrap, so signed and unsigned of one width are the same; bool is "or" of "and". */
+TD_DEVICE td_c64 add_product(td_c64 sum, td_c64 x, td_c64 y) { return td_add_c64(sum, td_multiply_c64(x, y)); }
+TD_DEVICE td_c128 add_product(td_c128 sum, td_c128 x, td_c128 y) { return td_add_c128(sum, td_multiply_c128(x, y)); }
+template <class T> TD_DEVICE T add_product(T sum, T x, T y) { return sum + x * y; }
+
+/* Integers wrap, so signed and unsigned of one width are the same; bool is "or" of "and"; halves are summed in float. */
 template <class T_> struct Arithmetic {
     using T = T_;
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<sizeof(T) <= 4, uint32_t, T>>;
-    static TD_DEVICE Sum fold(Sum sum, Sum x, Sum y) { return sum + x * y; }
+    using Sum = std::conditional_t<std::is_integral_v<T> && sizeof(T) <= 4, uint32_t, Computed<T>>;
+    static TD_DEVICE Sum fold(Sum sum, Sum x, Sum y) { return add_product(sum, x, y); }
 };
 
 struct Logic {
@@ -62,7 +68,7 @@ TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::P
     from += place * place_stride + step * step_stride;
     TD_UNROLL
     for (int part = 0; part < WIDTH * Tile::DEPTH / Tile::THREADS; part++) {
-        typename Tile::Sum value = 0;
+        typename Tile::Sum value = {};
         if (place < last_place && step < last_step)
             value = static_cast<typename Tile::Sum>(*reinterpret_cast<const typename Tile::T *>(from));
         tile[step][place] = value;
@@ -160,7 +166,7 @@ template <class T> int multiply_reals(Product &plan)
     constexpr double ENOUGH = 96;
     double elements = static_cast<double>(plan.rows) * static_cast<double>(plan.columns) *
                       static_cast<double>(plan.batch.size);
-    if constexpr (sizeof(T) == 4)
+    if constexpr (sizeof(Computed<T>) == 4)
         if (elements >= ENOUGH * Large<T>::ROWS * Large<T>::COLUMNS)
             return multiply<Large<T>>(plan);
     if (elements >= ENOUGH * Middle<T>::ROWS * Middle<T>::COLUMNS)
@@ -208,6 +214,10 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     case TD_u64: return td::multiply<td::Small<uint64_t>>(plan);
     case TD_f32: return td::multiply_reals<float>(plan);
     case TD_f64: return td::multiply_reals<double>(plan);
+    case TD_f16: return td::multiply_reals<td::Float16>(plan);
+    case TD_bf16: return td::multiply_reals<td::BFloat16>(plan);
+    case TD_c64: return td::multiply<td::Small<td_c64>>(plan);
+    case TD_c128: return td::multiply<td::Small<td_c128>>(plan);
     default: return td::no_kernel("matmul", 0, out->dtype);
     }
 }

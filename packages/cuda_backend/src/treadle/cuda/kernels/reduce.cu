@@ -32,7 +32,9 @@ TD_DEVICE void store(const Folding &plan, int64_t at, typename Reduction::Accumu
     using Result = typename Reduction::Result;
     if constexpr (std::is_same_v<typename Reduction::Accumulator, double>)
         value /= plan.divisor;
-    *reinterpret_cast<Result *>(plan.kept.data[1] + at) = static_cast<Result>(value);
+    if constexpr (std::is_same_v<typename Reduction::Accumulator, td_c128>)
+        value = {value.re / plan.divisor, value.im / plan.divisor};
+    *reinterpret_cast<Result *>(plan.kept.data[1] + at) = finished<Result>(value);
 }
 
 /* One part of one line, as far as it falls to this lane. */
@@ -153,9 +155,13 @@ int td_cuda_reduce(int op, const td_view *x, uint32_t axes, const td_view *out)
     switch ((op == TD_REDUCE_mean ? TD_REDUCE_sum : op) * TD_DTYPE_COUNT + x->dtype) {
 #define RUN(suffix, ctype, op) \
     case TD_REDUCE_##op * TD_DTYPE_COUNT + TD_##suffix: return td::reduce<td::reduce_##op##_##suffix>(plan);
-#define X(op, TYPES, ...) TD_TYPES_##TYPES(RUN, op)
+#define X(op, TYPES, ...) TD_ROW_##TYPES(RUN, op)
         TD_REDUCE_OPS(X, X)
 #undef X
+        TD_TYPES_COMPLEX(RUN, sum)
+        TD_TYPES_COMPLEX(RUN, prod)
+        TD_TYPES_COMPLEX(RUN, any)
+        TD_TYPES_COMPLEX(RUN, all)
     default: return td::no_kernel("reduction", op, x->dtype);
     }
 }

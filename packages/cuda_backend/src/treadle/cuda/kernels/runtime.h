@@ -77,6 +77,8 @@ inline int item_size(int dtype)
 #define TD_CASE(suffix, ctype, ...) \
     case TD_##suffix: return sizeof(ctype);
         TD_TYPES_ALL(TD_CASE, )
+        TD_TYPES_HALF(TD_CASE, )
+        TD_TYPES_COMPLEX(TD_CASE, )
 #undef TD_CASE
     default: return 0;
     }

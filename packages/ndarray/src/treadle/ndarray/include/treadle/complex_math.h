@@ -122,7 +122,9 @@ TD_FN td_c128 td_reciprocal_c128(td_c128 x)
 }
 
 /* --- functions of the C library ----------------------------------------------------------------------------------- */
-#ifndef __CUDA_ARCH__
+#ifdef TREADLE_COMPLEX_FUNCTIONS
+#include TREADLE_COMPLEX_FUNCTIONS
+#elif !defined(__CUDA_ARCH__)
 TD_FN double _Complex td_to_library(td_c128 x)
 {
     double _Complex z;
@@ -164,6 +166,14 @@ TD_FN td_c128 td_tanh_c128(td_c128 x)
     }
     return td_from_library(__builtin_ctanh(td_to_library(x)));
 }
+
+TD_FN td_c128 td_power_c128(td_c128 x, td_c128 y)
+{
+    return td_from_library(__builtin_cpow(td_to_library(x), td_to_library(y)));
+}
+#endif
+
+#if defined(TREADLE_COMPLEX_FUNCTIONS) || !defined(__CUDA_ARCH__)
 
 /* exp(x + iy) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no digits are lost near 0. */
 TD_FN td_c128 td_expm1_c128(td_c128 x)
@@ -239,7 +249,7 @@ TD_FN td_c128 td_pow_c128(td_c128 x, td_c128 y)
                 z = td_multiply_c128(z, x);
         return y.re < 0.0 ? td_reciprocal_c128(z) : z;
     }
-    return td_from_library(__builtin_cpow(td_to_library(x), td_to_library(y)));
+    return td_power_c128(x, y);
 }
 
 #define TD_COMPLEX_THROUGH_DOUBLE(op) \
