@@ -5,10 +5,9 @@
  * thread multiplies a micro-tile that it holds in registers. threadIdx.x walks columns of out. Which way the threads
  * walk an operand while they load it follows its shorter stride, so a transposed operand is read as fast as a plain
  * one. Two blocks fit on a multiprocessor, so that one computes while the other loads. Every element of out is one
- * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. */
-#include "complex_ops.h"
-#include "elements.h"
-#include "layout.h"
+ * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. Where there are few
+ * tiles and a long inner axis, its parts go to different blocks and a second kernel adds what they leave ("split-k"). */
+#include "tiles.h"
 
 namespace td {
 
@@ -19,34 +18,7 @@ struct Product {
     int64_t rows, columns, inner;
     int64_t x_row, x_inner, y_inner, y_column, out_row, out_column;
     int64_t row_tiles, column_tiles;
-};
-
-TD_DEVICE td_c64 add_product(td_c64 sum, td_c64 x, td_c64 y) { return td_add_c64(sum, td_multiply_c64(x, y)); }
-TD_DEVICE td_c128 add_product(td_c128 sum, td_c128 x, td_c128 y) { return td_add_c128(sum, td_multiply_c128(x, y)); }
-template <class T> TD_DEVICE T add_product(T sum, T x, T y) { return sum + x * y; }
-
-/* Integers wrap, so signed and unsigned of one width are the same; bool is "or" of "and"; halves are summed in float. */
-template <class T_> struct Arithmetic {
-    using T = T_;
-    using Sum = std::conditional_t<std::is_integral_v<T> && sizeof(T) <= 4, uint32_t, Computed<T>>;
-    static TD_DEVICE Sum fold(Sum sum, Sum x, Sum y) { return add_product(sum, x, y); }
-};
-
-struct Logic {
-    using T = td_bool;
-    using Sum = uint32_t;
-    static TD_DEVICE Sum fold(Sum sum, Sum x, Sum y) { return sum | (x & y); }
-};
-
-template <class Kind_, int THREAD_ROWS_, int THREAD_COLUMNS_, int DEPTH_> struct Tiling {
-    using Kind = Kind_;
-    using T = typename Kind::T;
-    using Sum = typename Kind::Sum;
-    static constexpr int SIDE = 16; /* threads of a block along either axis */
-    static constexpr int THREADS = SIDE * SIDE;
-    static constexpr int THREAD_ROWS = THREAD_ROWS_, THREAD_COLUMNS = THREAD_COLUMNS_, DEPTH = DEPTH_;
-    static constexpr int ROWS = SIDE * THREAD_ROWS, COLUMNS = SIDE * THREAD_COLUMNS;
-    static constexpr int PAD = 4; /* spreads a column of the tile over the banks */
+    Parts parts;
 };
 
 /* Brings WIDTH x DEPTH elements to shared memory, as tile[step][place]. from is the first element of the tile,
@@ -79,30 +51,6 @@ TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::P
 }
 
 template <class Tile>
-TD_DEVICE void multiply_tiles(const typename Tile::Sum (&x)[Tile::DEPTH][Tile::ROWS + Tile::PAD],
-                              const typename Tile::Sum (&y)[Tile::DEPTH][Tile::COLUMNS + Tile::PAD],
-                              typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
-{
-    using Sum = typename Tile::Sum;
-    TD_UNROLL
-    for (int step = 0; step < Tile::DEPTH; step++) {
-        Sum left[Tile::THREAD_ROWS], right[Tile::THREAD_COLUMNS];
-        TD_UNROLL
-        for (int row = 0; row < Tile::THREAD_ROWS; row++)
-            left[row] = x[step][threadIdx.y * Tile::THREAD_ROWS + row];
-        TD_UNROLL
-        for (int column = 0; column < Tile::THREAD_COLUMNS; column++)
-            right[column] = y[step][threadIdx.x + column * Tile::SIDE];
-        TD_UNROLL
-        for (int row = 0; row < Tile::THREAD_ROWS; row++) {
-            TD_UNROLL
-            for (int column = 0; column < Tile::THREAD_COLUMNS; column++)
-                sums[row][column] = Tile::Kind::fold(sums[row][column], left[row], right[column]);
-        }
-    }
-}
-
-template <class Tile>
 TD_DEVICE void store_tile(const Product &plan, char *out, int64_t row0, int64_t column0,
                           const typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
 {
@@ -119,6 +67,24 @@ TD_DEVICE void store_tile(const Product &plan, char *out, int64_t row0, int64_t 
     }
 }
 
+/* The sums of a part, for merge_kernel. */
+template <class Tile>
+TD_DEVICE void store_part(const Product &plan, int64_t matrix, int64_t row0, int64_t column0,
+                          const typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
+{
+    auto *out = reinterpret_cast<typename Tile::Sum *>(plan.parts.sums) + matrix * plan.rows * plan.columns;
+    TD_UNROLL
+    for (int i = 0; i < Tile::THREAD_ROWS; i++) {
+        const int64_t row = row0 + threadIdx.y * Tile::THREAD_ROWS + i;
+        TD_UNROLL
+        for (int j = 0; j < Tile::THREAD_COLUMNS; j++) {
+            const int64_t column = column0 + threadIdx.x + j * Tile::SIDE;
+            if (row < plan.rows && column < plan.columns)
+                out[row * plan.columns + column] = sums[i][j];
+        }
+    }
+}
+
 template <class Tile>
 __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_constant__ Product plan)
 {
@@ -126,39 +92,62 @@ __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_c
     TD_SHARED(Sum, x_tile, [Tile::DEPTH][Tile::ROWS + Tile::PAD]);
     TD_SHARED(Sum, y_tile, [Tile::DEPTH][Tile::COLUMNS + Tile::PAD]);
     const int64_t tiles = plan.row_tiles * plan.column_tiles;
-    for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size; tile += gridDim.x) {
+    for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
         const int64_t row0 = tile % tiles / plan.column_tiles * Tile::ROWS;
         const int64_t column0 = tile % tiles % plan.column_tiles * Tile::COLUMNS;
+        const int64_t first = tile / tiles / plan.batch.size * plan.parts.length;
+        const int64_t last = first + plan.parts.length < plan.inner ? first + plan.parts.length : plan.inner;
         int64_t offset[3];
-        locate(plan.batch, tile / tiles, offset);
+        locate(plan.batch, tile / tiles % plan.batch.size, offset);
         const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row;
         const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column;
         Sum sums[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS] = {};
-        for (int64_t begin = 0; begin < plan.inner; begin += Tile::DEPTH) {
+        for (int64_t begin = first; begin < last; begin += Tile::DEPTH) {
             load_tile<Tile, Tile::ROWS>(x_tile, x + begin * plan.x_inner, plan.x_row, plan.x_inner, plan.rows - row0,
-                                        plan.inner - begin);
+                                        last - begin);
             load_tile<Tile, Tile::COLUMNS>(y_tile, y + begin * plan.y_inner, plan.y_column, plan.y_inner,
-                                           plan.columns - column0, plan.inner - begin);
+                                           plan.columns - column0, last - begin);
             __syncthreads();
             multiply_tiles<Tile>(x_tile, y_tile, sums);
             __syncthreads();
         }
-        store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
+        if (plan.parts.count > 1)
+            store_part<Tile>(plan, tile / tiles, row0, column0, sums);
+        else
+            store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
+    }
+}
+
+template <class Kind> __global__ void merge_kernel(const __grid_constant__ Product plan)
+{
+    const int64_t matrix = plan.rows * plan.columns, size = matrix * plan.batch.size;
+    for (int64_t i = first_index(); i < size; i += index_step()) {
+        int64_t offset[3];
+        locate(plan.batch, i / matrix, offset);
+        char *out = plan.batch.data[2] + offset[2] + i % matrix / plan.columns * plan.out_row;
+        *reinterpret_cast<typename Kind::T *>(out + i % plan.columns * plan.out_column) =
+            static_cast<typename Kind::T>(merge_parts<Kind>(plan.parts, size, i));
     }
 }
 
 template <class Tile> int multiply(Product &plan)
 {
+    using Kind = typename Tile::Kind;
     plan.row_tiles = ceil_div(plan.rows, Tile::ROWS);
     plan.column_tiles = ceil_div(plan.columns, Tile::COLUMNS);
-    int64_t tiles = plan.row_tiles * plan.column_tiles * plan.batch.size;
-    TD_LAUNCH(matmul_kernel<Tile>, blocks_for(tiles, 1), dim3(Tile::SIDE, Tile::SIDE), plan);
+    const int64_t tiles = plan.row_tiles * plan.column_tiles * plan.batch.size;
+    plan.parts = cut_inner_axis(tiles, plan.inner);
+    const int64_t size = plan.rows * plan.columns * plan.batch.size;
+    Scratch sums;
+    if (plan.parts.count > 1) {
+        TD_TRY(sums.reserve(plan.parts.count * size * static_cast<int64_t>(sizeof(typename Tile::Sum))));
+        plan.parts.sums = sums.memory();
+    }
+    TD_LAUNCH(matmul_kernel<Tile>, blocks_for(tiles * plan.parts.count, 1), dim3(Tile::SIDE, Tile::SIDE), plan);
+    if (plan.parts.count > 1)
+        TD_LAUNCH(merge_kernel<Kind>, blocks_for(size), BLOCK, plan);
     return TD_OK;
 }
-
-template <class T> using Small = Tiling<Arithmetic<T>, 2, 2, 16>;
-template <class T> using Middle = Tiling<Arithmetic<T>, 4, 4, 16>;
-template <class T> using Large = Tiling<Arithmetic<T>, 8, 8, 8>;
 
 /* A tile as large as leaves enough of them to fill a device. */
 template <class T> int multiply_reals(Product &plan)

@@ -73,6 +73,27 @@ TD_TYPES_COMPLEX(TD_DEFINE_COMPLEX_FOLD, prod, 1.0, td_multiply_c128)
 TD_TYPES_COMPLEX(TD_DEFINE_COMPLEX_TEST, any, 0, |)
 TD_TYPES_COMPLEX(TD_DEFINE_COMPLEX_TEST, all, 1, &)
 
+/* Number, mean and squared deviations, folded by the rules of T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
+ * pairwise algorithm for computing sample variances" (1979). */
+struct Moments {
+    double count, mean, squares;
+};
+
+template <class T> struct Variance {
+    using Element = T;
+    using Accumulator = Moments;
+    using Result = T;
+    static TD_DEVICE Accumulator start() { return {0.0, 0.0, 0.0}; }
+    static TD_DEVICE Accumulator fold(Accumulator acc, Element x) { return merge(acc, {1.0, double(x), double(x - x)}); }
+    static TD_DEVICE Accumulator merge(Accumulator acc, Accumulator x)
+    {
+        if (acc.count == 0.0 || x.count == 0.0)
+            return acc.count == 0.0 ? x : acc;
+        const double count = acc.count + x.count, distance = x.mean - acc.mean, share = x.count / count;
+        return {count, acc.mean + distance * share, acc.squares + x.squares + distance * distance * acc.count * share};
+    }
+};
+
 } // namespace
 
 } // namespace td
