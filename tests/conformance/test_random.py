@@ -76,9 +76,7 @@ def test_normals_agree_to_the_last_places(device: str, dtype: str) -> None:
 
 
 NARROW_AND_COMPLEX = [
-    (device, dtype)
-    for device in DEVICES
-    for dtype in ("float16", "bfloat16", "complex64", "complex128")
+    (device, dtype) for device in DEVICES for dtype in ("float16", "bfloat16", "complex64", "complex128")
 ]
 
 

@@ -92,3 +92,27 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
     x, y = np.ones((20, 20), np.float32), np.ones((20, 20), np.float32)
     x[3, 4], y[5, 6] = np.nan, np.inf
     assert_same(nd.asarray(x, device=device) @ nd.asarray(y, device=device), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool", "complex64"])
+@pytest.mark.parametrize("size", [(1, 600, 3), (5, 2500, 1), (40, 1030, 33)])
+def test_a_long_inner_axis_is_cut_into_parts(
+    device: str, grid: int, schedule: str, dtype: str, size: tuple[int, int, int]
+) -> None:
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (2, rows, inner), dtype), integers(generator, (2, inner, columns), dtype)
+    out = nd.asarray(x, device=device) @ nd.asarray(y, device=device)
+    np.testing.assert_array_equal(out.numpy(), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("size", SIZES)
+def test_halves_are_rounded_once(device: str, dtype: str, size: tuple[int, int, int]) -> None:
+    """Whole numbers, whose sums are exact in float32."""
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (rows, inner), "float32"), integers(generator, (inner, columns), "float32")
+    out = nd.asarray(x, device=device).astype(dtype) @ nd.asarray(y, device=device).astype(dtype)
+    assert out.dtype == dtype
+    assert out.astype("float32").tolist() == nd.asarray(x @ y).astype(dtype).astype("float32").tolist()

@@ -6,9 +6,9 @@
 #ifndef TREADLE_CUDA_COMPLEX_FUNCTIONS_H
 #define TREADLE_CUDA_COMPLEX_FUNCTIONS_H
 
-#define TD_HALF_PI 1.57079632679489661923
+#include "treadle/complex_math.h"
 
-TD_FN double td_square_less_one(double x, double y);
+#define TD_HALF_PI 1.57079632679489661923
 
 TD_FN td_c128 td_pair(double re, double im)
 {

@@ -2,7 +2,9 @@
 #ifndef TREADLE_CUDA_COMPLEX_OPS_H
 #define TREADLE_CUDA_COMPLEX_OPS_H
 
-#define TREADLE_COMPLEX_FUNCTIONS "complex_functions.h"
+#define TREADLE_COMPLEX_FUNCTIONS
 #include "treadle/elementwise_complex.h"
+
+#include "complex_functions.h"
 
 #endif

@@ -66,6 +66,7 @@ TD_DEVICE T read_windowed(const Convolution &plan, const char *windowed, const A
 {
     int64_t offset = column.outer + step.outer;
     bool inside = true;
+    TD_ROLLED
     for (int axis = 0; axis < plan.axes; axis++) {
         const int32_t sum = column.at[axis] + step.at[axis];
         const int32_t place = plan.divisor[axis] == 1 ? sum : sum / plan.divisor[axis];
@@ -85,6 +86,7 @@ TD_DEVICE void load_tiles(const Convolution &plan, const char *plain, const char
     using T = typename Tile::T;
     using Sum = typename Tile::Sum;
     const int thread = static_cast<int>(threadIdx.y) * Tile::SIDE + static_cast<int>(threadIdx.x);
+    TD_ROLLED
     for (int at = thread; at < Tile::ROWS * Tile::DEPTH; at += Tile::THREADS) {
         const int row = at / Tile::DEPTH, k = at % Tile::DEPTH;
         Sum value = {};
@@ -92,6 +94,7 @@ TD_DEVICE void load_tiles(const Convolution &plan, const char *plain, const char
             value = static_cast<Sum>(*reinterpret_cast<const T *>(plain + row * plan.plain_row + step[k].other));
         x[k][row] = value;
     }
+    TD_ROLLED
     for (int at = thread; at < Tile::COLUMNS * Tile::DEPTH; at += Tile::THREADS) {
         const int place = at % Tile::COLUMNS, k = at / Tile::COLUMNS;
         Sum value = {};
@@ -107,8 +110,10 @@ TD_DEVICE void store_sums(const Convolution &plan, char *out, int64_t part, int6
                           const typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
 {
     using Sum = typename Tile::Sum;
+    TD_UNROLL
     for (int i = 0; i < Tile::THREAD_ROWS; i++) {
         const int64_t row = row0 + threadIdx.y * Tile::THREAD_ROWS + i;
+        TD_UNROLL
         for (int j = 0; j < Tile::THREAD_COLUMNS; j++) {
             const int place = static_cast<int>(threadIdx.x) + j * Tile::SIDE;
             if (row >= plan.rows || column0 + place >= plan.columns.size)
@@ -123,7 +128,8 @@ TD_DEVICE void store_sums(const Convolution &plan, char *out, int64_t part, int6
     }
 }
 
-template <class Tile> __global__ void __launch_bounds__(Tile::THREADS) conv_kernel(const __grid_constant__ Convolution plan)
+template <class Tile>
+__global__ void __launch_bounds__(Tile::THREADS, 2) conv_kernel(const __grid_constant__ Convolution plan)
 {
     using Sum = typename Tile::Sum;
     TD_SHARED(Sum, x_tile, [Tile::DEPTH][Tile::ROWS + Tile::PAD]);

@@ -25,7 +25,7 @@ struct Product {
  * places and steps are how many of them exist. Each thread takes elements at a fixed distance from each other. */
 template <class Tile, int WIDTH>
 TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::PAD], const char *from,
-                         int64_t place_stride, int64_t step_stride, int64_t places, int64_t steps)
+                         int64_t place_stride, int64_t step_stride, int places, int steps)
 {
     static_assert(Tile::THREADS % WIDTH == 0 && Tile::THREADS % Tile::DEPTH == 0, "a place or a step stays");
     const int thread = static_cast<int>(threadIdx.y) * Tile::SIDE + static_cast<int>(threadIdx.x);
@@ -35,13 +35,11 @@ TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::P
     const int more_places = steps_first ? Tile::THREADS / Tile::DEPTH : 0;
     const int more_steps = steps_first ? 0 : Tile::THREADS / WIDTH;
     const int64_t distance = more_places * place_stride + more_steps * step_stride;
-    const int last_place = places < WIDTH ? static_cast<int>(places) : WIDTH;
-    const int last_step = steps < Tile::DEPTH ? static_cast<int>(steps) : Tile::DEPTH;
     from += place * place_stride + step * step_stride;
     TD_UNROLL
     for (int part = 0; part < WIDTH * Tile::DEPTH / Tile::THREADS; part++) {
         typename Tile::Sum value = {};
-        if (place < last_place && step < last_step)
+        if (place < places && step < steps)
             value = static_cast<typename Tile::Sum>(*reinterpret_cast<const typename Tile::T *>(from));
         tile[step][place] = value;
         place += more_places;
@@ -85,6 +83,25 @@ TD_DEVICE void store_part(const Product &plan, int64_t matrix, int64_t row0, int
     }
 }
 
+/* Where the tile lies is found once more: the loop before has no registers to spare. */
+template <class Tile>
+TD_DEVICE void store(const Product &plan, int64_t tile,
+                     const typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
+{
+    const int64_t tiles = plan.row_tiles * plan.column_tiles;
+    const int64_t row0 = tile % tiles / plan.column_tiles * Tile::ROWS;
+    const int64_t column0 = tile % tiles % plan.column_tiles * Tile::COLUMNS;
+    if (plan.parts.count > 1) {
+        store_part<Tile>(plan, tile / tiles, row0, column0, sums);
+        return;
+    }
+    int64_t offset[3];
+    locate(plan.batch, tile / tiles % plan.batch.size, offset);
+    store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
+}
+
+TD_DEVICE int at_most(int64_t count, int most) { return count < most ? static_cast<int>(count) : most; }
+
 template <class Tile>
 __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_constant__ Product plan)
 {
@@ -96,25 +113,25 @@ __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_c
         const int64_t row0 = tile % tiles / plan.column_tiles * Tile::ROWS;
         const int64_t column0 = tile % tiles % plan.column_tiles * Tile::COLUMNS;
         const int64_t first = tile / tiles / plan.batch.size * plan.parts.length;
-        const int64_t last = first + plan.parts.length < plan.inner ? first + plan.parts.length : plan.inner;
+        const int rows = at_most(plan.rows - row0, Tile::ROWS);
+        const int columns = at_most(plan.columns - column0, Tile::COLUMNS);
         int64_t offset[3];
         locate(plan.batch, tile / tiles % plan.batch.size, offset);
-        const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row;
-        const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column;
+        const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row + first * plan.x_inner;
+        const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column + first * plan.y_inner;
         Sum sums[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS] = {};
-        for (int64_t begin = first; begin < last; begin += Tile::DEPTH) {
-            load_tile<Tile, Tile::ROWS>(x_tile, x + begin * plan.x_inner, plan.x_row, plan.x_inner, plan.rows - row0,
-                                        last - begin);
-            load_tile<Tile, Tile::COLUMNS>(y_tile, y + begin * plan.y_inner, plan.y_column, plan.y_inner,
-                                           plan.columns - column0, last - begin);
+        int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
+        for (; left > 0; left -= Tile::DEPTH) {
+            const int steps = at_most(left, Tile::DEPTH);
+            load_tile<Tile, Tile::ROWS>(x_tile, x, plan.x_row, plan.x_inner, rows, steps);
+            load_tile<Tile, Tile::COLUMNS>(y_tile, y, plan.y_column, plan.y_inner, columns, steps);
+            x += Tile::DEPTH * plan.x_inner;
+            y += Tile::DEPTH * plan.y_inner;
             __syncthreads();
             multiply_tiles<Tile>(x_tile, y_tile, sums);
             __syncthreads();
         }
-        if (plan.parts.count > 1)
-            store_part<Tile>(plan, tile / tiles, row0, column0, sums);
-        else
-            store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
+        store<Tile>(plan, tile, sums);
     }
 }
 
@@ -155,7 +172,7 @@ template <class T> int multiply_reals(Product &plan)
     constexpr double ENOUGH = 96;
     double elements = static_cast<double>(plan.rows) * static_cast<double>(plan.columns) *
                       static_cast<double>(plan.batch.size);
-    if constexpr (sizeof(Computed<T>) == 4)
+    if constexpr (std::is_same_v<T, float>)
         if (elements >= ENOUGH * Large<T>::ROWS * Large<T>::COLUMNS)
             return multiply<Large<T>>(plan);
     if (elements >= ENOUGH * Middle<T>::ROWS * Middle<T>::COLUMNS)

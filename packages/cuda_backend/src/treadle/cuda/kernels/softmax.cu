@@ -39,21 +39,21 @@ template <class T, int RESULT> __global__ void softmax_kernel(const __grid_const
         for (int64_t i = lane; i < length; i += lanes)
             top = Larger<T>()(top, *reinterpret_cast<const T *>(x + i * plan.stride));
         top = fold_for_all_lanes(plan.lanes, tops, top, Larger<T>());
-        if (RESULT == TD_SOFTMAX_sum && !(top - top == 0))
-            top = 0;
+        if constexpr (RESULT == TD_SOFTMAX_sum)
+            top = top - top == 0 ? top : T(0);
         double sum = 0.0;
         for (int64_t i = lane; i < length; i += lanes)
             sum += static_cast<double>(td_exp(*reinterpret_cast<const T *>(x + i * plan.stride) - top));
         const T total = static_cast<T>(fold_for_all_lanes(plan.lanes, sums, sum, Plus()));
-        if (RESULT == TD_SOFTMAX_sum) {
+        if constexpr (RESULT == TD_SOFTMAX_sum) {
             if (lane == 0 && length)
                 *reinterpret_cast<T *>(out) = td_log(total) + top;
-            continue;
-        }
-        for (int64_t i = lane; i < length; i += lanes) {
-            const T shifted = *reinterpret_cast<const T *>(x + i * plan.stride) - top;
-            *reinterpret_cast<T *>(out + i * plan.out_stride) =
-                RESULT == TD_SOFTMAX_log ? shifted - td_log(total) : td_exp(shifted) / total;
+        } else {
+            for (int64_t i = lane; i < length; i += lanes) {
+                const T shifted = *reinterpret_cast<const T *>(x + i * plan.stride) - top;
+                *reinterpret_cast<T *>(out + i * plan.out_stride) =
+                    RESULT == TD_SOFTMAX_log ? shifted - td_log(total) : td_exp(shifted) / total;
+            }
         }
     }
 }

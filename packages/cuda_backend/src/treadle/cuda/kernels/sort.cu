@@ -92,12 +92,12 @@ template <class Kind> TD_DEVICE void sort_tile(typename Kind::Item *tile, int sp
     __syncthreads();
 }
 
-/* Items of sorted tiles: of span elements of a line, or whole lines that are shorter. */
+/* Items of sorted spans: spans of them make a line. */
 template <class T, class Kind>
-__global__ void sort_kernel(const __grid_constant__ Sorting plan, int span, typename Kind::Item *items)
+__global__ void sort_kernel(const __grid_constant__ Sorting plan, int span, int64_t spans, typename Kind::Item *items)
 {
     TD_SHARED(typename Kind::Item, tile, [TILE]);
-    const int64_t spans = ceil_div(plan.length, span), count = spans * plan.lines.size;
+    const int64_t count = spans * plan.lines.size;
     for (int64_t base = static_cast<int64_t>(blockIdx.x) * (TILE / span); base < count;
          base += static_cast<int64_t>(gridDim.x) * (TILE / span)) {
         for (int slot = static_cast<int>(threadIdx.x); slot < TILE; slot += BLOCK) {
@@ -169,9 +169,9 @@ template <class T, class Kind> int sort_as(const Sorting &plan)
     Scratch first, second;
     TD_TRY(first.reserve(size * static_cast<int64_t>(sizeof(Item))));
     auto *items = reinterpret_cast<Item *>(first.memory());
-    void (*sorting)(Sorting, int, Item *) = sort_kernel<T, Kind>;
-    const int64_t tiles = ceil_div(ceil_div(plan.length, span) * plan.lines.size, TILE / span);
-    TD_LAUNCH(sorting, blocks_for(tiles, 1), BLOCK, plan, span, items);
+    void (*sorting)(Sorting, int, int64_t, Item *) = sort_kernel<T, Kind>;
+    const int64_t spans = ceil_div(plan.length, span), tiles = ceil_div(spans * plan.lines.size, TILE / span);
+    TD_LAUNCH(sorting, blocks_for(tiles, 1), BLOCK, plan, span, spans, items);
     if (plan.length > TILE)
         TD_TRY(second.reserve(size * static_cast<int64_t>(sizeof(Item))));
     auto *others = reinterpret_cast<Item *>(second.memory());

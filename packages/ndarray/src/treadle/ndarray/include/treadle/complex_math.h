@@ -122,8 +122,15 @@ TD_FN td_c128 td_reciprocal_c128(td_c128 x)
 }
 
 /* --- functions of the C library ----------------------------------------------------------------------------------- */
+#define TD_COMPLEX_FUNCTIONS(X) \
+    X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh)
+
 #ifdef TREADLE_COMPLEX_FUNCTIONS
-#include TREADLE_COMPLEX_FUNCTIONS
+#define TD_COMPLEX_FUNCTION(op) TD_FN td_c128 td_##op##_c128(td_c128 x);
+TD_COMPLEX_FUNCTIONS(TD_COMPLEX_FUNCTION)
+TD_FN td_c128 td_tanh_c128(td_c128 x);
+TD_FN td_c128 td_power_c128(td_c128 x, td_c128 y);
+#undef TD_COMPLEX_FUNCTION
 #elif !defined(__CUDA_ARCH__)
 TD_FN double _Complex td_to_library(td_c128 x)
 {
@@ -141,20 +148,7 @@ TD_FN td_c128 td_from_library(double _Complex x)
 
 #define TD_COMPLEX_FUNCTION(op) \
     TD_FN td_c128 td_##op##_c128(td_c128 x) { return td_from_library(__builtin_c##op(td_to_library(x))); }
-TD_COMPLEX_FUNCTION(sqrt)
-TD_COMPLEX_FUNCTION(exp)
-TD_COMPLEX_FUNCTION(log)
-TD_COMPLEX_FUNCTION(sin)
-TD_COMPLEX_FUNCTION(cos)
-TD_COMPLEX_FUNCTION(tan)
-TD_COMPLEX_FUNCTION(asin)
-TD_COMPLEX_FUNCTION(acos)
-TD_COMPLEX_FUNCTION(atan)
-TD_COMPLEX_FUNCTION(sinh)
-TD_COMPLEX_FUNCTION(cosh)
-TD_COMPLEX_FUNCTION(asinh)
-TD_COMPLEX_FUNCTION(acosh)
-TD_COMPLEX_FUNCTION(atanh)
+TD_COMPLEX_FUNCTIONS(TD_COMPLEX_FUNCTION)
 #undef TD_COMPLEX_FUNCTION
 
 /* At an infinite real part the imaginary part is a 0 of its own sign (array API standard), not of sin(2 im)'s. */
