@@ -107,12 +107,26 @@ def test_a_long_inner_axis_is_cut_into_parts(
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("size", SIZES)
-def test_halves_are_rounded_once(device: str, dtype: str, size: tuple[int, int, int]) -> None:
-    """Whole numbers, whose sums are exact in float32."""
+@pytest.mark.parametrize("size", [*SIZES, (64, 64, 64), (70, 47, 130), (33, 700, 40)])
+def test_halves_are_rounded_once(device: str, schedule: str, dtype: str, size: tuple[int, int, int]) -> None:
+    """Whole numbers, whose sums are exact in float32; the larger ones by the matrix instruction."""
     rows, inner, columns = size
     generator = np.random.default_rng(0)
     x, y = integers(generator, (rows, inner), "float32"), integers(generator, (inner, columns), "float32")
     out = nd.asarray(x, device=device).astype(dtype) @ nd.asarray(y, device=device).astype(dtype)
     assert out.dtype == dtype
     assert out.astype("float32").tolist() == nd.asarray(x @ y).astype(dtype).astype("float32").tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("layout", ["batch", "transposed", "reversed"])
+def test_layouts_of_halves(device: str, grid: int, dtype: str, layout: str) -> None:
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (2, 40, 50), "float32"), integers(generator, (2, 50, 36), "float32")
+    left, right = nd.asarray(x, device=device).astype(dtype), nd.asarray(y, device=device).astype(dtype)
+    if layout == "transposed":
+        x, y, left, right = y.swapaxes(1, 2), x.swapaxes(1, 2), right.mT, left.mT
+    if layout == "reversed":
+        x, y, left, right = x[::-1, ::-1, ::-1], y[::-1, ::-1], left[::-1, ::-1, ::-1], right[::-1, ::-1]
+    expected = nd.asarray(np.ascontiguousarray(x @ y)).astype(dtype).astype("float32").tolist()
+    assert (left @ right).astype("float32").tolist() == expected

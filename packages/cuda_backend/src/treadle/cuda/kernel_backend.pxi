@@ -22,8 +22,6 @@ cdef dict DRAWS = {
 }
 
 
-
-
 cdef int check(int status, str op) except -1:
     if status == TD_OK:
         return 0

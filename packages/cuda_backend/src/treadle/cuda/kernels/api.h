@@ -97,8 +97,8 @@ int td_cuda_sort(const td_view *x, int axis, int descending, const td_view *valu
 /* matmul.cu */
 int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out);
 
-/* conv.cu. forward: first is x and second weight; input: the gradient and weight; weight: the gradient and x. padding is
- * that before the first element of an axis. */
+/* conv.cu. forward: first is x and second weight; input: the gradient and weight; weight: the gradient and x. padding
+ * is that before the first element of an axis. */
 int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
                  const td_view *out);
 

@@ -1,8 +1,8 @@
 /* The functions of a complex variable that treadle/complex_math.h takes from the C library on the host, for devices.
  * Special values are those of C11, annex G, which the array API standard's are.
  *
- * The inverse functions: W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit",
- * in A. Iserles, M. J. D. Powell (eds.), "The state of the art in numerical analysis" (1987). */
+ * The inverse functions: W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign
+ * bit", in A. Iserles, M. J. D. Powell (eds.), "The state of the art in numerical analysis" (1987). */
 #ifndef TREADLE_CUDA_COMPLEX_FUNCTIONS_H
 #define TREADLE_CUDA_COMPLEX_FUNCTIONS_H
 

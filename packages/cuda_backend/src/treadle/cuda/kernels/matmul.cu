@@ -6,20 +6,13 @@
  * walk an operand while they load it follows its shorter stride, so a transposed operand is read as fast as a plain
  * one. Two blocks fit on a multiprocessor, so that one computes while the other loads. Every element of out is one
  * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. Where there are few
- * tiles and a long inner axis, its parts go to different blocks and a second kernel adds what they leave ("split-k"). */
-#include "tiles.h"
+ * tiles and a long inner axis, its parts go to different blocks, and a second kernel adds what they leave
+ * ("split-k"). */
+#include "product.h"
 
 namespace td {
 
 namespace {
-
-struct Product {
-    Walk<3> batch; /* x, y, out */
-    int64_t rows, columns, inner;
-    int64_t x_row, x_inner, y_inner, y_column, out_row, out_column;
-    int64_t row_tiles, column_tiles;
-    Parts parts;
-};
 
 /* Brings WIDTH x DEPTH elements to shared memory, as tile[step][place]. from is the first element of the tile,
  * places and steps are how many of them exist. Each thread takes elements at a fixed distance from each other. */
@@ -100,8 +93,6 @@ TD_DEVICE void store(const Product &plan, int64_t tile,
     store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
 }
 
-TD_DEVICE int at_most(int64_t count, int most) { return count < most ? static_cast<int>(count) : most; }
-
 template <class Tile>
 __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_constant__ Product plan)
 {
@@ -135,35 +126,12 @@ __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_c
     }
 }
 
-template <class Kind> __global__ void merge_kernel(const __grid_constant__ Product plan)
-{
-    const int64_t matrix = plan.rows * plan.columns, size = matrix * plan.batch.size;
-    for (int64_t i = first_index(); i < size; i += index_step()) {
-        int64_t offset[3];
-        locate(plan.batch, i / matrix, offset);
-        char *out = plan.batch.data[2] + offset[2] + i % matrix / plan.columns * plan.out_row;
-        *reinterpret_cast<typename Kind::T *>(out + i % plan.columns * plan.out_column) =
-            static_cast<typename Kind::T>(merge_parts<Kind>(plan.parts, size, i));
-    }
-}
-
 template <class Tile> int multiply(Product &plan)
 {
-    using Kind = typename Tile::Kind;
-    plan.row_tiles = ceil_div(plan.rows, Tile::ROWS);
-    plan.column_tiles = ceil_div(plan.columns, Tile::COLUMNS);
-    const int64_t tiles = plan.row_tiles * plan.column_tiles * plan.batch.size;
-    plan.parts = cut_inner_axis(tiles, plan.inner);
-    const int64_t size = plan.rows * plan.columns * plan.batch.size;
-    Scratch sums;
-    if (plan.parts.count > 1) {
-        TD_TRY(sums.reserve(plan.parts.count * size * static_cast<int64_t>(sizeof(typename Tile::Sum))));
-        plan.parts.sums = sums.memory();
-    }
-    TD_LAUNCH(matmul_kernel<Tile>, blocks_for(tiles * plan.parts.count, 1), dim3(Tile::SIDE, Tile::SIDE), plan);
-    if (plan.parts.count > 1)
-        TD_LAUNCH(merge_kernel<Kind>, blocks_for(size), BLOCK, plan);
-    return TD_OK;
+    return run_tiles<typename Tile::Kind>(plan, Tile::ROWS, Tile::COLUMNS, [&](unsigned blocks) -> int {
+        TD_LAUNCH(matmul_kernel<Tile>, blocks, dim3(Tile::SIDE, Tile::SIDE), plan);
+        return TD_OK;
+    });
 }
 
 /* A tile as large as leaves enough of them to fill a device. */
@@ -178,6 +146,15 @@ template <class T> int multiply_reals(Product &plan)
     if (elements >= ENOUGH * Middle<T>::ROWS * Middle<T>::COLUMNS)
         return multiply<Middle<T>>(plan);
     return multiply<Small<T>>(plan);
+}
+
+/* Halves go to the matrix instruction where the device has it and the product fills a fair part of its tile. */
+int multiply_either_way(Product &plan, int dtype)
+{
+    constexpr int64_t LEAST = 32;
+    if (plan.rows >= LEAST && plan.columns >= LEAST && plan.inner >= LEAST && multiplies_matrices())
+        return multiply_halves(plan, dtype);
+    return dtype == TD_f16 ? multiply_reals<Float16>(plan) : multiply_reals<BFloat16>(plan);
 }
 
 Product plan_product(const td_view *x, const td_view *y, const td_view *out)
@@ -220,8 +197,8 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     case TD_u64: return td::multiply<td::Small<uint64_t>>(plan);
     case TD_f32: return td::multiply_reals<float>(plan);
     case TD_f64: return td::multiply_reals<double>(plan);
-    case TD_f16: return td::multiply_reals<td::Float16>(plan);
-    case TD_bf16: return td::multiply_reals<td::BFloat16>(plan);
+    case TD_f16:
+    case TD_bf16: return td::multiply_either_way(plan, out->dtype);
     case TD_c64: return td::multiply<td::Small<td_c64>>(plan);
     case TD_c128: return td::multiply<td::Small<td_c128>>(plan);
     default: return td::no_kernel("matmul", 0, out->dtype);

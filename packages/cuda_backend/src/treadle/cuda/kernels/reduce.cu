@@ -36,7 +36,8 @@ TD_DEVICE void store(const Folding &plan, int64_t at, typename Reduction::Accumu
         value = {value.re / plan.divisor, value.im / plan.divisor};
     Result *out = reinterpret_cast<Result *>(plan.kept.data[1] + at);
     if constexpr (std::is_same_v<typename Reduction::Accumulator, Moments>)
-        *out = static_cast<Result>(value.squares / (value.count > plan.correction ? value.count - plan.correction : 0.0));
+        *out = static_cast<Result>(value.squares /
+                                   (value.count > plan.correction ? value.count - plan.correction : 0.0));
     else
         *out = finished<Result>(value);
 }

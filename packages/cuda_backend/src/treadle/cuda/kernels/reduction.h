@@ -68,7 +68,10 @@ TD_TYPES_COMPLEX(TD_DEFINE_COMPLEX_FOLD, prod, 1.0, td_multiply_c128)
         { \
             return static_cast<td_bool>(acc sign !td_logical_not_##suffix(x)); \
         } \
-        static TD_DEVICE Accumulator merge(Accumulator acc, Accumulator x) { return static_cast<td_bool>(acc sign x); } \
+        static TD_DEVICE Accumulator merge(Accumulator acc, Accumulator x) \
+        { \
+            return static_cast<td_bool>(acc sign x); \
+        } \
     };
 TD_TYPES_COMPLEX(TD_DEFINE_COMPLEX_TEST, any, 0, |)
 TD_TYPES_COMPLEX(TD_DEFINE_COMPLEX_TEST, all, 1, &)
@@ -84,13 +87,17 @@ template <class T> struct Variance {
     using Accumulator = Moments;
     using Result = T;
     static TD_DEVICE Accumulator start() { return {0.0, 0.0, 0.0}; }
-    static TD_DEVICE Accumulator fold(Accumulator acc, Element x) { return merge(acc, {1.0, double(x), double(x - x)}); }
+    static TD_DEVICE Accumulator fold(Accumulator acc, Element x)
+    {
+        return merge(acc, {1.0, static_cast<double>(x), static_cast<double>(x - x)});
+    }
     static TD_DEVICE Accumulator merge(Accumulator acc, Accumulator x)
     {
         if (acc.count == 0.0 || x.count == 0.0)
             return acc.count == 0.0 ? x : acc;
         const double count = acc.count + x.count, distance = x.mean - acc.mean, share = x.count / count;
-        return {count, acc.mean + distance * share, acc.squares + x.squares + distance * distance * acc.count * share};
+        return {count, acc.mean + distance * share,
+                acc.squares + x.squares + distance * distance * acc.count * share};
     }
 };
 

@@ -16,7 +16,8 @@ TD_DEVICE td_c64 times(td_c64 x, td_c64 y) { return td_multiply_c64(x, y); }
 TD_DEVICE td_c128 times(td_c128 x, td_c128 y) { return td_multiply_c128(x, y); }
 template <class T> TD_DEVICE T times(T x, T y) { return x * y; }
 
-/* Integers wrap, so signed and unsigned of one width are the same; bool is "or" of "and"; halves are summed in float. */
+/* Integers wrap, so signed and unsigned of one width are the same; bool is "or" of "and"; halves are summed in
+ * float. */
 template <class T_> struct Arithmetic {
     using T = T_;
     using Sum = std::conditional_t<std::is_integral_v<T> && sizeof(T) <= 4, uint32_t, Computed<T>>;
