@@ -38,6 +38,17 @@ def stepped(parameter: nd.NDArray, gradient: nd.NDArray) -> nd.NDArray:
     return nd.stack([parameter, first, second])
 
 
+def replayed() -> nd.NDArray:
+    """Two replays of a graph that draws."""
+    nd.random.manual_seed(3)
+    graph = treadle.cuda.Graph("cuda_emulated")
+    with graph.capture():
+        out = nd.random.uniform(shape=(700,), device="cuda_emulated") + 1.0
+    graph.replay()
+    graph.replay()
+    return out
+
+
 FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "unary": lambda: nd.exp(real(70, 40).T),
     "binary": lambda: real(70, 40) + real(40),
@@ -68,6 +79,7 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "copy arange": lambda: nd.arange(700, device="cuda_emulated"),
     "indexing write": lambda: written(whole(5, 50), whole(50, 700), whole(9, 700)),
     "optimizer": lambda: stepped(real(700), real(700)),
+    "graphs": replayed,
     "random bits": lambda: nd.random.Generator(3).integers(0, 1000, (1001,), device="cuda_emulated"),
     "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device="cuda_emulated"),
     "softmax rows": lambda: nd.softmax(real(70, 40)),

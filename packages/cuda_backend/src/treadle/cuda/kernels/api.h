@@ -83,7 +83,7 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out);
 int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
                  const td_view *out);
 
-/* indexing.cu, nonzero.cu. count index views of one shape. */
+/* indexing.cu, nonzero.cu. count index views of one shape; negative indices count from the end. */
 int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out);
 int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const td_view *values, int accumulate);
 /* nonzero in two steps: found counts the non-zero elements and leaves, in td_cuda_nonzero_space(x) bytes of device
