@@ -112,8 +112,8 @@ def require_compiler() -> str:
 def architectures(*, specific: bool) -> list[str]:
     """nvcc's options for TREADLE_CUDA_ARCHS (default 75,80,90,90a): code for each, and PTX of the newest plain one.
 
-    Only a source with instructions that later processors lack is ``specific``, and compiled for 90a in place of 90. What
-    is compiled for 90 runs on the same GPUs, so the others are compiled for that alone.
+    Only a source with instructions that later processors lack is ``specific``, and compiled for 90a in place of 90. The
+    others are compiled for 90 alone, which runs on the same GPUs.
     """
     names = [name.strip() for name in os.environ.get("TREADLE_CUDA_ARCHS", DEFAULT_ARCHITECTURES).split(",")]
     wrong = [name for name in names if not re.fullmatch(r"\d{2,3}[af]?", name)]
