@@ -172,6 +172,9 @@ cdef class KernelBackend(Runtime):
         read_view(out, &views[2])
         check(td_cuda_matmul(&views[0], &views[1], &views[2]), "matmul")
 
+    def allow_tf32(self, bint allowed):
+        return bool(td_cuda_allow_tf32(allowed))
+
     # indexing ------------------------------------------------------------------------------------------------------
     def gather(self, x, tuple indices, out):
         cdef td_view views[2]
