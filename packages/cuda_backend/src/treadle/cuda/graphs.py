@@ -29,8 +29,8 @@ class Graph:
     """Work of one device, captured in a ``with graph.capture():`` block and put on a stream again by :meth:`replay`.
 
     Nothing is computed during the capture, so in it no element can come to the host (``item``, ``numpy``, a condition
-    on an array, ``nonzero``), and nothing can be drawn from a generator but the default one; CaptureError is raised, and
-    the capture is void. An index array is checked by the replay: out of bounds nothing is read or written, and the next
+    on an array, ``nonzero``), and nothing can be drawn from a generator but the default one: CaptureError, and the
+    capture is void. An index array is checked by the replay: out of bounds nothing is read or written, and the next
     replay raises IndexingError. Arrays of the outside that the work reads are kept alive, and so is the memory of those
     made inside, which every replay writes to again.
 

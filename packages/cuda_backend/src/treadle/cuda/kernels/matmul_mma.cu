@@ -43,10 +43,10 @@ struct Tf32 {
             return x != x ? 0x7FFFE000u : td_f32_to_bits(x);
         return (td_f32_to_bits(x) + 0x1000u) & ~0x1FFFu;
     }
-    static TD_DEVICE float number(uint32_t word, int) { return td_bits_to_f32(word); }
+    template <class Word> static TD_DEVICE float number(Word word, int) { return td_bits_to_f32(word); }
 };
 
-/* The instruction by shuffles, for the emulation and for devices that lack it. */
+/* The instruction by shuffles, for the emulation. */
 template <class Kind>
 TD_DEVICE void multiply_portably(float (&sums)[4], const uint32_t (&x)[4], const uint32_t (&y)[2])
 {
@@ -86,6 +86,8 @@ TD_DEVICE void multiply_fragments(float (&sums)[4], const uint32_t (&x)[4], cons
         TD_MMA("m16n8k16.row.col.f32.f16.f16.f32");
     else
         TD_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
+#elif defined(__CUDA_ARCH__)
+    __trap(); /* multiplies_matrices() keeps these devices away */
 #else
     multiply_portably<Kind>(sums, x, y);
 #endif
