@@ -320,7 +320,7 @@ def sanitize(session: nox.Session) -> None:
     }
     # the emulation's build asks the sanitized array where its headers lie, so the library must be there
     preloaded = {name: runtime[name] for name in ("LD_PRELOAD", "ASAN_OPTIONS")}
-    install(session, "autograd", "cuda_backend", also=TESTING, **SANITIZERS, **EMULATION_ONLY, **preloaded)
+    install(session, "nn", "cuda_backend", also=TESTING, **SANITIZERS, **EMULATION_ONLY, **preloaded)
     suites = ["packages/ndarray/tests", "tests/conformance", "tests/cases", "tests/fuzz"]
     suites += ["packages/autograd/tests", "packages/cuda_backend/tests"]
     chosen = session.posargs or [*suites, "-k", "not more_than_2_31"]  # an hour of it is no news
