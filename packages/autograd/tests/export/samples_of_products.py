@@ -166,9 +166,21 @@ def _linear(draws: Draws) -> Case:
     return Case(ag.linear, [draws.floats(shape), w, draws.floats(w.shape[:1])], linear=True)
 
 
+def _attention(draws: Draws) -> Case:
+    queries, keys, features, width = (draws.of(1, 2, 5, 9) for _ in range(4))
+    lead = draws.of((), (2,), (2, 3))
+    causal = draws.of(False, True)
+    options: dict[str, Any] = {"causal": causal, "past": draws.of(0, max(0, keys - queries)) if causal else 0}
+    shapes = ((*lead, queries, features), (*lead, keys, features), (*lead, keys, width))
+    operands = [draws.floats(shape) for shape in shapes]
+    if draws.integer(0, 1):
+        operands.append(draws.floats((queries, keys)))
+    return Case(lambda *operands: ag.attention(*operands, **options), operands)
+
+
 PRODUCTS: dict[str, Callable[[Draws], Case]] = {
     "matmul": _matmul, "einsum": _einsum, "tensordot": _tensordot, "linear": _linear, "conv": _conv,
-    "conv_transpose": _conv_transpose, "conv_input_gradient": _conv_input_gradient,
+    "attention": _attention, "conv_transpose": _conv_transpose, "conv_input_gradient": _conv_input_gradient,
     "conv_weight_gradient": _conv_weight_gradient, "max_pool": _max_pool, "avg_pool": _avg_pool,
     "max_pool_gradient": _max_pool_gradient, "avg_pool_gradient": _avg_pool_gradient, "cross_entropy": _cross_entropy,
     "dot": _pairs(ag.dot, [(3, 4), (4, 5)], [(4,), (4,)]), "vecdot": _pairs(ag.vecdot, [(3, 4), (3, 4)], [(4,), (4,)]),
