@@ -7,7 +7,8 @@ the matrix of windows (_panels.Windows) is no more than a table of offsets. The 
 the fly. Where a group has one or two outputs, as in depthwise convolution, rows are summed directly, without packing.
 
 The gradient of the weight, (channels x taps) x outputs, is the windows' matrix times the transposed gradient of the
-result, summed over runs of images whose sums are added in order. That of the input is a convolution again (convolution.py).
+result, summed over runs of images, whose sums are added in order. That of the input is a convolution again
+(convolution.py).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -345,12 +346,12 @@ cdef void _differentiate_part(void *context, int64_t part) noexcept nogil:
 cdef void _add_runs(const Convolution *c) noexcept nogil:
     """Each group's gradient, from the sums over its runs of images, in order."""
     cdef int64_t area = c.outputs * c.channels * c.taps
-    cdef int64_t group, run, i
+    cdef int64_t i, _
     cdef const char *sums = c.sums
     cdef char *out = c.out
-    for group in range(c.groups):
+    for _ in range(c.groups):
         memcpy(out, sums, <size_t>(area * c.itemsize))
-        for run in range(1, c.runs):
+        for _ in range(1, c.runs):
             sums += area * c.itemsize
             if c.itemsize == sizeof(float):
                 for i in range(area):
@@ -363,7 +364,7 @@ cdef void _add_runs(const Convolution *c) noexcept nogil:
 
 
 cdef void _differentiate(Convolution *c) noexcept nogil:
-    """Threads take groups where there are many, else runs of images, unless the sums of these would take much memory."""
+    """Threads take groups where there are many, else runs of images, unless their sums would take much memory."""
     cdef double work = <double>c.batch * c.groups * c.outputs * c.count * c.channels * c.taps
     cdef bint parallel = work >= PARALLEL_WORK
     cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
