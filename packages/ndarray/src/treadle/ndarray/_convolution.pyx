@@ -325,13 +325,6 @@ cdef int _differentiate_images(const Convolution *c, int64_t group, int64_t firs
     return status
 
 
-cdef void _differentiate_groups(void *context, int64_t group) noexcept nogil:
-    cdef Convolution *c = <Convolution *>context
-    cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
-    if _differentiate_images(c, group, 0, c.batch, c.out + group * area, False) != 0:
-        c.failed = 1
-
-
 cdef void _differentiate_part(void *context, int64_t part) noexcept nogil:
     """Of one group and one run of images."""
     cdef Convolution *c = <Convolution *>context
@@ -370,7 +363,8 @@ cdef void _differentiate(Convolution *c) noexcept nogil:
     cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
     cdef int64_t group
     if c.groups >= MANY_UNITS:
-        run_blocks(c.groups, _differentiate_groups, c, parallel)
+        c.runs, c.sums = 1, c.out
+        run_blocks(c.groups, _differentiate_part, c, parallel)
         return
     c.runs = smaller(smaller(c.batch, MOST_RUNS), RUNS_BYTES // (c.groups * area)) if parallel else 1
     c.sums = acquire_memory(c.runs * c.groups * area) if c.runs > 1 else NULL
