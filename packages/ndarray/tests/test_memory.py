@@ -1,5 +1,7 @@
 """The allocator: nothing leaks, nothing is handed out twice, running out leaves all usable."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -75,7 +77,7 @@ def test_large_blocks_keep_their_bytes_while_others_come_and_go() -> None:
             assert nd.all(array[:: max(1, array.size // 16)] == number % 251)
         else:
             size = int(2 ** draws.uniform(15, 22)) if draws.random() < 0.9 else 48 << 20
-            if len(kept) > 30 or size > 40 << 20 and step % 20:
+            if len(kept) > 30 or (size > 40 << 20 and step % 20):
                 continue
             array = nd.empty(size, dtype="uint8")
             array[:: max(1, size // 16)] = step % 251
@@ -88,7 +90,7 @@ def test_large_blocks_keep_their_bytes_while_others_come_and_go() -> None:
     for number, array in kept:
         assert nd.all(array[:: max(1, array.size // 16)] == number % 251)
     starts = sorted((array.data_pointer, array.nbytes) for _, array in kept)
-    assert all(start + size <= following for (start, size), (following, _) in zip(starts, starts[1:], strict=False))
+    assert all(start + size <= following for (start, size), (following, _) in itertools.pairwise(starts))
 
 
 def test_what_one_size_left_serves_another() -> None:

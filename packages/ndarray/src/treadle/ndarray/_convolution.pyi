@@ -4,6 +4,7 @@ from treadle.ndarray.geometry import Geometry
 def convolve(
     x: NDArray,
     weight: NDArray,
+    bias: NDArray | None,
     out: NDArray,
     outputs: int,
     groups: int,

@@ -7,7 +7,8 @@ the matrix of windows (_panels.Windows) is no more than a table of offsets. The 
 the fly. Where a group has one or two outputs, as in depthwise convolution, rows are summed directly, without packing.
 
 The gradient of the weight, (channels x taps) x outputs, is the windows' matrix times the transposed gradient of the
-result, summed over runs of images whose sums are added in order. That of the input is a convolution again (convolution.py).
+result, summed over runs of images, whose sums are added in order. That of the input is a convolution again
+(convolution.py).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -324,13 +325,6 @@ cdef int _differentiate_images(const Convolution *c, int64_t group, int64_t firs
     return status
 
 
-cdef void _differentiate_groups(void *context, int64_t group) noexcept nogil:
-    cdef Convolution *c = <Convolution *>context
-    cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
-    if _differentiate_images(c, group, 0, c.batch, c.out + group * area, False) != 0:
-        c.failed = 1
-
-
 cdef void _differentiate_part(void *context, int64_t part) noexcept nogil:
     """Of one group and one run of images."""
     cdef Convolution *c = <Convolution *>context
@@ -345,12 +339,12 @@ cdef void _differentiate_part(void *context, int64_t part) noexcept nogil:
 cdef void _add_runs(const Convolution *c) noexcept nogil:
     """Each group's gradient, from the sums over its runs of images, in order."""
     cdef int64_t area = c.outputs * c.channels * c.taps
-    cdef int64_t group, run, i
+    cdef int64_t i, _
     cdef const char *sums = c.sums
     cdef char *out = c.out
-    for group in range(c.groups):
+    for _ in range(c.groups):
         memcpy(out, sums, <size_t>(area * c.itemsize))
-        for run in range(1, c.runs):
+        for _ in range(1, c.runs):
             sums += area * c.itemsize
             if c.itemsize == sizeof(float):
                 for i in range(area):
@@ -363,13 +357,14 @@ cdef void _add_runs(const Convolution *c) noexcept nogil:
 
 
 cdef void _differentiate(Convolution *c) noexcept nogil:
-    """Threads take groups where there are many, else runs of images, unless the sums of these would take much memory."""
+    """Threads take groups where there are many, else runs of images, unless their sums would take much memory."""
     cdef double work = <double>c.batch * c.groups * c.outputs * c.count * c.channels * c.taps
     cdef bint parallel = work >= PARALLEL_WORK
     cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
     cdef int64_t group
     if c.groups >= MANY_UNITS:
-        run_blocks(c.groups, _differentiate_groups, c, parallel)
+        c.runs, c.sums = 1, c.out
+        run_blocks(c.groups, _differentiate_part, c, parallel)
         return
     c.runs = smaller(smaller(c.batch, MOST_RUNS), RUNS_BYTES // (c.groups * area)) if parallel else 1
     c.sums = acquire_memory(c.runs * c.groups * area) if c.runs > 1 else NULL
