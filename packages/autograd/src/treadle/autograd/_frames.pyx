@@ -60,7 +60,7 @@ cdef class Scoped:
             if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
-        except TreadleError as error:
+        except (TreadleError, AttributeError) as error:
             self._note_place(error)
             raise
         finally:
@@ -68,7 +68,7 @@ cdef class Scoped:
             treadle_scope = outer
 
     def _note_place(self, error):
-        """Say in a note of an error that leaves this call where it came up; a subclass knows."""
+        """Say in a note of an error that leaves this call where it came up, or raise a better one; a subclass knows."""
 
     def named_parts(self):
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""
