@@ -28,7 +28,13 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> round(pairwise_distance(Tensor([0.0, 0.0]), Tensor([3.0, 4.0])).item(), 4)
     5.0
     """
-    return _length(x1 - x2 + eps, p, keepdim)
+    difference = x1 - x2 + eps
+    if p == 2.0:
+        return autograd.norm(difference, axis=-1, keepdims=keepdim)
+    sizes = autograd.abs(difference)
+    if math.isinf(p):
+        return autograd.max(sizes, axis=-1, keepdims=keepdim)
+    return autograd.sum(sizes**p, axis=-1, keepdims=keepdim) ** (1.0 / p)
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -42,19 +48,5 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     rows = input.shape[0]
     pairs = [(first, second) for first in range(rows) for second in range(first + 1, rows)]
     ends = [Tensor(nd.asarray([pair[end] for pair in pairs], dtype="int64", device=input.device)) for end in (0, 1)]
-    return _length(autograd.take(input, ends[0], axis=0) - autograd.take(input, ends[1], axis=0), p, False)
-
-
-def _length(difference: Tensor, p: float, keepdim: bool) -> Tensor:
-    if p == 2.0:
-        return autograd.norm(difference, axis=-1, keepdims=keepdim)
-    sizes = autograd.abs(difference)
-    if math.isinf(p):
-        return autograd.max(sizes, axis=-1, keepdims=keepdim)
-    if p == 0.0:  # how many differ
-        return autograd.sum(autograd.where(sizes.detach() == 0.0, 0.0, 1.0 + sizes * 0.0), axis=-1, keepdims=keepdim)
-    total = autograd.sum(sizes**p, axis=-1, keepdims=keepdim)
-    if p == 1.0:
-        return total
-    same = total.detach() == 0.0  # the gradient there is 0, as that of the length
-    return autograd.where(same, 0.0, autograd.where(same, 1.0, total) ** (1.0 / p))
+    first, second = (autograd.take(input, end, axis=0) for end in ends)
+    return autograd.linalg.vector_norm(first - second, axis=-1, ord=p)

@@ -109,7 +109,7 @@ class LSTMSequence(_Sequence):
             operands = on[step], cells[step - 1] if step else first, squashed[step], d_shown
             if not _layers.lstm_step_gradient(*operands, d_cell, d_gates[step]):
                 self._step_gradient(*operands, d_cell, d_gates[step])
-            d_hidden = nd.matmul(d_gates[step].reshape(cell.shape[0], weight.shape[0]), weight)
+            d_hidden = nd.matmul(d_gates[step].reshape(gates.shape[1:]), weight)
         d_gates = d_gates.reshape(gates.shape)
         d_weight = nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))
         if d_hiddens is None:
