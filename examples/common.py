@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.nn.files import atomic_write
+from treadle.ndarray.atomic import atomic_write
 from treadle.nn.plotting import require_matplotlib
 
 BACKENDS = ("cpu", "numpy", "cuda", "cuda_emulated")
@@ -74,7 +74,7 @@ def new_figure(width: float, height: float) -> Any:
 
 def save_figure(figure: Any, path: Path) -> Path:
     """Write a picture as PNG, whole or not at all."""
-    with atomic_write(path) as file:
+    with atomic_write(path, make_folders=True) as file:
         figure.savefig(file, format="png")
     return path
 

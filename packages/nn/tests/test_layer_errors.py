@@ -172,3 +172,24 @@ def test_dropout_between_layers_that_are_not_there_warns() -> None:
 def test_one_hot_of_numbers_that_are_no_class(numbers: list[int], classes: int) -> None:
     with pytest.raises(nd.IndexingError, match="one_hot: the input has numbers outside"):
         functional.one_hot(Tensor(numbers), classes)
+
+
+@pytest.mark.parametrize("module", [nn.Conv1d(1, 1, 1), nn.ReLU6(), nn.MaxPool1d(2), nn.BatchNorm1d(1), nn.LSTM(3, 2)])
+@pytest.mark.parametrize("convert", [lambda x: x, np.asarray, nd.asarray])
+def test_what_is_no_tensor_is_an_error_of_its_type(module: nn.Module, convert: Any) -> None:
+    model = nn.Sequential(module)
+    with pytest.raises(nd.DTypeError) as caught:
+        model(convert([[[1.0, 2.0, 3.0]]]))
+    assert "Tensor" in str(caught.value)
+    assert any(f"in module 0: {type(module).__name__}" in note for note in caught.value.__notes__)
+    with pytest.raises(nd.DTypeError, match="it got a list where a Tensor is needed"):
+        nn.MSELoss()(Tensor([1.0]), [1.0])
+
+
+def test_an_attribute_that_a_module_of_ones_own_lacks_stays_what_it_is() -> None:
+    class Own(nn.Module):
+        def forward(self, x: list[float]) -> Any:
+            return x.nothing  # type: ignore[attr-defined]
+
+    with pytest.raises(AttributeError, match="'list' object has no attribute 'nothing'"):
+        Own()([1.0])

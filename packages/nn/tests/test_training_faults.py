@@ -2,6 +2,7 @@
 
 import math
 import signal
+import struct
 import time
 from pathlib import Path
 from typing import Any
@@ -335,3 +336,23 @@ def test_an_interrupt_at_any_time_can_be_resumed(tmp_path: Path) -> None:
             assert (folder / "last.safetensors").read_bytes() == expected
     finally:
         signal.signal(signal.SIGALRM, handler)
+
+
+def test_event_files_tell_the_time(tmp_path: Path) -> None:
+    """Field 1 of an event, a double: seconds since 1970."""
+    begun = time.time()
+    with EventFile(tmp_path) as events:
+        events.write({"x": 1.0}, step=1)
+    (path,) = tmp_path.iterdir()
+    content = path.read_bytes()
+    while content:
+        (length,) = struct.unpack_from("<Q", content)
+        kind, told = struct.unpack_from("<Bd", content, 12)
+        assert kind == 1 << 3 | 1
+        assert begun <= told <= time.time()
+        content = content[16 + length :]
+
+
+def test_a_metric_of_several_numbers_is_named() -> None:
+    with pytest.raises(nd.ShapeError, match=r"metric 'confusion' has shape \(2, 2\); it must be one number"):
+        trainer(metrics={"confusion": ConfusionMatrix(2)}).fit(loader(), 1)

@@ -34,14 +34,14 @@ class Scoped:
             if self._has_hooks:
                 return self._call_with_hooks(args, kwargs)  # type: ignore[attr-defined]
             return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
-        except TreadleError as error:
+        except (TreadleError, AttributeError) as error:
             self._note_place(error)
             raise
         finally:
             _calls.scope = outer
 
-    def _note_place(self, error: TreadleError) -> None:
-        """Say in a note of an error that leaves this call where it came up; a subclass knows."""
+    def _note_place(self, error: Exception) -> None:
+        """Say in a note of an error that leaves this call where it came up, or raise a better one; a subclass knows."""
 
     def named_parts(self) -> Iterable[tuple[str, Any]]:
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""

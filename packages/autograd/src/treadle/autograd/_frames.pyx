@@ -62,7 +62,7 @@ cdef class Scoped:
             if len(args) == 1 and not kwargs:
                 return self.forward(args[0])  # as most calls are: neither tuple nor dict is handed on
             return self.forward(*args, **kwargs)
-        except TreadleError as error:
+        except (TreadleError, AttributeError) as error:
             self._note_place(error)
             raise
         finally:
@@ -70,7 +70,7 @@ cdef class Scoped:
             treadle_scope = outer
 
     def _note_place(self, error):
-        """Say in a note of an error that leaves this call where it came up; a subclass knows."""
+        """Say in a note of an error that leaves this call where it came up, or raise a better one; a subclass knows."""
 
     def named_parts(self):
         """The modules, parameters and buffers below, and their dotted names; a subclass knows."""

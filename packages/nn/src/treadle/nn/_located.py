@@ -2,12 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
+import treadle.ndarray as nd
 from treadle.nn._tree import members
 
 if TYPE_CHECKING:
     from treadle.nn.module import Module
 
-__all__ = ["locate"]
+__all__ = ["is_of_no_tensor", "locate"]
+
+
+def is_of_no_tensor(error: Exception) -> bool:
+    """Whether an attribute of tensors was asked for on a list, an array or a number: of an argument, that is."""
+    kind = type(getattr(error, "obj", None))
+    return kind in (list, tuple, dict, str, int, float, bool, nd.NDArray) or kind.__module__ == "numpy"
 
 
 def locate(error: Any, module: "Module") -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import treadle.ndarray as nd
 from treadle.autograd import Scoped, Tensor
 from treadle.nn._backward_hooks import BackwardHooks
-from treadle.nn._located import locate
+from treadle.nn._located import is_of_no_tensor, locate
 from treadle.nn._state import IncompatibleKeys, load, tensors_of
 from treadle.nn._tree import Branch, children_first, join, members, put, walk
 from treadle.nn.hooks import HookTable, RemovableHandle
@@ -67,9 +67,17 @@ class Module(Scoped, Branch):
         """What the module computes. A subclass defines it; calling a module without one is a TypeError."""
         raise TypeError(f"{type(self).__name__} defines no forward(), so it cannot be called")
 
-    def _note_place(self, error: nd.TreadleError) -> None:
+    def _note_place(self, error: Exception) -> None:
         """Say in a note of an error that leaves this module where in the model it came up."""
-        locate(error, self)
+        if isinstance(error, nd.TreadleError):
+            locate(error, self)
+        elif is_of_no_tensor(error) and type(self).__module__.startswith("treadle.nn."):
+            kind = type(error.obj).__name__  # type: ignore[attr-defined]
+            better = nd.DTypeError(
+                f"{type(self).__name__}: it got a {kind} where a Tensor is needed; write Tensor(...)"
+            )
+            locate(better, self)
+            raise better from error
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook, with_kwargs in self._forward_pre_hooks.entries() if self._forward_pre_hooks else ():

@@ -26,7 +26,7 @@ from treadle.nn.callbacks import Callback, Checkpoints
 from treadle.nn.checkpoint import load_file, save_file
 from treadle.nn.errors import NonFiniteLossError
 from treadle.nn.history import History
-from treadle.nn.means import Means
+from treadle.nn.means import Means, scalar
 from treadle.nn.module import Module
 from treadle.nn.plotting import VALIDATION
 from treadle.nn.run_state import captured, restored
@@ -304,7 +304,7 @@ class Trainer:
             raise ValueError(emptiness(loader))
         for name, metric in self.metrics.items():
             if hasattr(metric, "update"):
-                values[name] = float(metric.compute())
+                values[name] = scalar(f"metric {name!r}", metric.compute())
         return values
 
     def _reset_metrics(self) -> None:

@@ -41,7 +41,7 @@ from treadle.nn.functional.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )  # fmt: skip
-from treadle.nn.functional.distance import cosine_similarity, pairwise_distance, pdist
+from treadle.nn.functional.distance import cosine_similarity, pairwise_distance
 from treadle.nn.functional.dropout import (
     alpha_dropout,
     dropout,
@@ -65,6 +65,7 @@ from treadle.nn.functional.normalization import (
     rms_norm,
 )  # fmt: skip
 from treadle.nn.functional.padding import pad
+from treadle.nn.functional.pairs import pdist
 from treadle.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

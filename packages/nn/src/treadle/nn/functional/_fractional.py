@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.functional._pooling import Pooled, elements_at
+from treadle.nn.functional._pooling import Pooled, _at
 from treadle.nn.functional._spatial import Ints, batched, tuple_of
 
 __all__ = ["fractional_max_pool"]
@@ -44,7 +44,7 @@ def fractional_max_pool(
         values = nd.take_along_axis(flat, index, axis=2).reshape(cells.shape)
         best = nd.argmax(values, axis=-1, keepdims=True)
         indices = Tensor(nd.take_along_axis(cells, best, axis=-1).reshape(batch, channels, *sizes))
-        return (elements_at(x, indices), indices) if return_indices else elements_at(x, indices)
+        return (_at(x, indices), indices) if return_indices else _at(x, indices)
 
     result: Pooled = batched(input, count, name, call)
     return result

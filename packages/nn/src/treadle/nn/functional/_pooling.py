@@ -14,7 +14,6 @@ __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "avg_pool",
-    "elements_at",
     "lp_pool",
     "max_pool",
     "max_unpool",
@@ -23,7 +22,7 @@ __all__ = [
 Pooled = Tensor | tuple[Tensor, Tensor]
 
 
-def elements_at(input: Tensor, indices: Tensor) -> Tensor:
+def _at(input: Tensor, indices: Tensor) -> Tensor:
     """The elements of each channel that ``indices`` number, in their shape."""
     batch, channels = input.shape[:2]
     flat = autograd.reshape(input, (batch, channels, math.prod(input.shape[2:])))
@@ -53,7 +52,7 @@ def max_pool(
             return autograd.max_pool(x, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)
         indices = nd.max_pool(x.data, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)[1]
         chosen = Tensor(indices)
-        return elements_at(x, chosen), chosen
+        return _at(x, chosen), chosen
 
     result: Pooled = batched(input, count, name, call)
     return result
@@ -145,14 +144,14 @@ def adaptive_max_pool(
             shape = [1] * (2 * count)
             shape[axis], shape[count + axis] = window.shape
             places = places * length + window.reshape(shape)
-        cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), places.size // max(1, math.prod(sizes)))
+        cells = nd.broadcast_to(places, places.shape).reshape(math.prod(sizes), -1)
         values = autograd.take(
             autograd.reshape(x.detach(), (batch, channels, math.prod(lengths))), Tensor(cells), axis=2
         )
         best = autograd.argmax(values, axis=-1, keepdims=True)
         spread = Tensor(nd.broadcast_to(cells, values.shape))
         indices = autograd.reshape(autograd.take_along_axis(spread, best, axis=-1), (batch, channels, *sizes))
-        return (elements_at(x, indices), indices) if return_indices else elements_at(x, indices)
+        return (_at(x, indices), indices) if return_indices else _at(x, indices)
 
     result: Pooled = batched(input, count, name, call)
     return result

@@ -241,8 +241,7 @@ def batch_norm(
     In training the statistics are the batch's, with the biased variance, and the running ones move towards them by
     ``momentum``, in place, with the unbiased variance. Otherwise the running ones are used. ``weight``, ``bias`` and
     the running statistics are ``(channels,)``. ShapeError for a single value a channel in training, where the
-    deviation is 0; an empty batch gives an empty result, and the running statistics stay. Ioffe and Szegedy 2015,
-    "Batch normalization".
+    deviation is 0; a batch of nothing moves no statistics. Ioffe and Szegedy 2015, "Batch normalization".
 
     >>> x = Tensor([[1.0], [3.0]])
     >>> [[round(v, 3) for v in row] for row in batch_norm(x, None, None, training=True).tolist()]
@@ -256,8 +255,8 @@ def batch_norm(
     axes = (0, *range(2, input.ndim))
     count = math.prod(input.shape[axis] for axis in axes)
     if count == 0:
-        blank = Tensor(nd.zeros((input.shape[1],), dtype=input.dtype, device=input.device))
-        return _with_running(input, blank, blank, weight, bias, eps, affine)
+        nothing = nd.zeros((1, *affine), dtype=input.dtype, device=input.device)
+        return _normalized(input, axes, weight, bias, eps, affine, statistics=(nothing, nothing))
     if count == 1:
         raise nd.ShapeError(f"batch_norm: in training a channel needs more than one value; the input is {input.shape}")
     statistics = _moments(input, axes)
