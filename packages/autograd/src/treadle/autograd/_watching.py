@@ -14,7 +14,7 @@ from treadle.autograd.errors import GradientError
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Op, Tensor
 
-__all__ = ["Watcher", "about_to_write", "without_gradient"]
+__all__ = ["Watcher", "about_to_write", "computed", "without_gradient"]
 
 _lock = Lock()
 
@@ -24,6 +24,13 @@ def without_gradient(name: str, tensor: "Tensor", operands: Any, options: dict[s
     broken(tensor, reason, tuple([each for each in operands if isinstance(each, Node)]))  # type: ignore[misc]
     if STATE.watcher is not None:
         STATE.watcher.plain(tensor, named(name, options), operands)
+    return tensor
+
+
+def computed(tensor: "Tensor", compute: Any, *operands: "Tensor") -> "Tensor":
+    """A tensor without a gradient that ``compute(xp, *operands)`` of arrays gives; watchers are shown it."""
+    if STATE.watcher is not None:
+        STATE.watcher.plain(tensor, compute, operands)
     return tensor
 
 
