@@ -2,6 +2,7 @@
 
 import builtins
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from packages.autograd.tests.export.building import WARNINGS, Library, by_name, 
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from treadle.autograd import ExportError
-from treadle.autograd.export import SGD, Adam, capture, compile, to_c, trace, write_c
+from treadle.autograd.export import SGD, Adam, Target, capture, compile, to_c, trace, write_c
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
 ONE = ag.Tensor(X)
@@ -186,3 +187,33 @@ def test_compile_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monke
     quick = compile(lambda x: ag.exp(x), ag.Tensor([0.0]))
     assert list(tmp_path.iterdir()) == []
     assert quick(ag.Tensor([0.0])).tolist() == [1.0]
+
+
+PEDANTIC = (
+    "-Wpedantic", "-Wshadow", "-Wvla", "-Wcast-qual", "-Wundef", "-Wmissing-prototypes", "-Wstrict-prototypes",
+    "-Wunreachable-code",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", ["gcc", "clang"])
+def test_other_compilers_and_cpp_take_the_files(tool: str, tmp_path: Path) -> None:
+    """Nothing but C99 without variable lengths, which other compilers take too; the header is C++ as well."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    w = ag.Tensor(np.ones((4, 20), "float32"), requires_grad=True, name="w")
+
+    def function(x: ag.Tensor) -> ag.Tensor:
+        y = ag.max_pool(ag.conv(ag.reshape(x @ w, (1, 1, 3, 20)), ag.ones((8, 1, 3, 3)), padding=1), 2)
+        return ag.sum(ag.softmax(ag.sort(ag.gelu(y), axis=-1), axis=1) * ag.cumsum(y, axis=2))
+
+    for name, options in {"plain": {}, "int8": {"quantize": [ONE]}, "train": {"train": Adam()}}.items():
+        for target in (Target(), Target(tile=64, unrolled=False, block=(6, 16))):
+            report = to_c(function, ONE, tmp_path / f"{name}.c", target=target, **options)
+            (tmp_path / "user.cpp").write_text(f'#include "{report.header.name}"\nint main() {{ return 0; }}\n')
+            plus = {"gcc": "g++", "clang": "clang++"}[tool]
+            for command in (
+                [tool, *WARNINGS, *PEDANTIC, "-c", "-o", os.devnull, str(report.source)],
+                [plus, "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "user.cpp")],
+            ):
+                done = subprocess.run(command, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr

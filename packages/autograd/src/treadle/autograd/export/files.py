@@ -73,7 +73,7 @@ def to_c(
     write_whole({source: written.source.encode(), header: written.header.encode()})
     return ExportReport(
         source, header, written.constant_bytes, written.arena_bytes + written.state_bytes, written.products,
-        written.steps, losses,
+        written.steps, losses, written.code_bytes,
     )  # fmt: skip
 
 
