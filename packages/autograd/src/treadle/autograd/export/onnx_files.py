@@ -10,7 +10,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd.errors import OnnxError
-from treadle.autograd.export.onnx_narrow import held_in
+from treadle.autograd.export.onnx_narrow import bytes_of, held_in
 from treadle.ndarray import DType, FileFormatError, NDArray
 
 __all__ = ["DTYPES", "array_of", "dtype_of", "read_model", "require_onnx", "tensor_proto"]
@@ -111,8 +111,9 @@ def array_of(proto: Any) -> NDArray:
     shape = tuple(proto.dims)
     if any(length < 0 for length in shape):
         raise OnnxError(f"tensor {proto.name!r} has the shape {shape}")
-    narrow = proto.data_type not in DTYPES
-    if not narrow and proto.HasField("raw_data") and len(proto.raw_data) != math.prod(shape) * dtype.itemsize:
+    narrow, count = proto.data_type not in DTYPES, math.prod(shape)
+    size = bytes_of(proto.data_type, count) if narrow else count * dtype.itemsize
+    if proto.HasField("raw_data") and len(proto.raw_data) != size:
         raise OnnxError(f"tensor {proto.name!r} of shape {shape} and {dtype.name} has {len(proto.raw_data)} bytes")
     try:
         found = numpy_helper.to_array(proto)

@@ -12,7 +12,7 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
 from treadle.ndarray import DType
 
-__all__ = ["FLOATS", "INTEGERS", "held_in", "narrowed"]
+__all__ = ["FLOATS", "INTEGERS", "bytes_of", "held_in", "narrowed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,12 @@ def held_in(number: int) -> DType | None:
     if number in INTEGERS:
         return nd.int8 if INTEGERS[number][0] else nd.uint8
     return nd.float32 if number in FLOATS else None
+
+
+def bytes_of(number: int, count: int) -> int:
+    """How many bytes so many elements take in a file, several in one byte."""
+    bits = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}.get(number, 8)
+    return -(-count * bits // 8)
 
 
 def narrowed(x: Tensor, number: int, saturate: bool = True, rounding: str = "up") -> Tensor:
