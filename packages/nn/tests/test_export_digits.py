@@ -60,6 +60,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert {"one.c", "one.h", "two.c", "two.h"} < {each.name for each in tmp_path.iterdir()}
 
 
+def test_a_class_that_needs_arguments_is_no_network(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["treadle.nn:Linear", "--input", "1,4", "--output", str(tmp_path / "model.c")]) == 1
+    assert "treadle.nn:Linear cannot be called without arguments" in capsys.readouterr().err
+
+
 def test_a_transformer_is_trained_by_adam() -> None:
     """The bias of attention's keys has the gradient 0 but for roundings, of which Adam makes steps of its full rate."""
     nd.random.manual_seed(0)

@@ -4,6 +4,7 @@ import builtins
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -99,6 +100,29 @@ def test_paths_that_cannot_be_written_are_named_and_leave_nothing(tmp_path: Path
         assert sorted(tmp_path.rglob("*")) == before
     with pytest.raises(ExportError, match=r"must end in \.c"):
         to_c(double, ONE, tmp_path / "model.cpp")
+
+
+FULL = """
+import resource, signal, sys
+import treadle.autograd as ag
+from treadle.autograd.export import to_c
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+w = ag.Tensor([[0.1 * at for at in range(1000)]])
+try:
+    to_c(lambda x: x * w, w, sys.argv[1])
+except OSError as error:
+    print(error.filename)
+"""
+
+
+def test_a_disk_that_is_full_is_told_with_the_file_and_keeps_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "model.c"
+    to_c(double, ONE, path)
+    before = path.read_text()
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(path) and path.read_text() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.c", "model.h"]
 
 
 def test_a_failed_export_leaves_the_old_file(tmp_path: Path) -> None:
