@@ -201,6 +201,12 @@ def test_a_loss_of_several_elements_is_an_error() -> None:
             capture(function, ONE, train=SGD(0.1))
 
 
+def test_a_step_of_another_kind_is_told_what_to_give() -> None:
+    leaf: Any = ag.Tensor(X, requires_grad=True)
+    with pytest.raises(ExportError, match=r"builtins\.str; give SGD or Adam of treadle\.autograd\.export"):
+        capture(lambda x: ag.sum(x * leaf), ONE, train="sgd")  # type: ignore[arg-type]
+
+
 def test_complex_inputs_are_refused_by_their_dtype(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="complex64, which C99 lacks"):
         to_c(lambda x: x * 2.0, ag.astype(ONE, "complex64"), tmp_path / "model.c")

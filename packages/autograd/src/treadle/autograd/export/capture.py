@@ -56,6 +56,11 @@ def _capture(
     recorder: Recorder | None,
 ) -> Program:
     inputs = tensors(examples)
+    if train is not None and not callable(getattr(train, "slots", None)):
+        raise ExportError(
+            f"export: train is a {type(train).__module__}.{type(train).__qualname__}; give SGD or Adam of "
+            "treadle.autograd.export, or an object with slots(parameter) and a call (parameter, gradient, *slots)"
+        )
     if callable(getattr(function, "eval", None)) and getattr(function, "training", False) and train is None:
         raise ExportError("export: the module is in training mode; call eval() first, or export a training step")
     named = dict(parameters) if parameters is not None else _parameters(function, inputs)
