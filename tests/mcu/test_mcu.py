@@ -50,6 +50,7 @@ def test_inference(name: str, integer: bool, tmp_path: Path) -> None:
 
 def _sizes_hold(written: CSource, found: harness.Run) -> None:
     assert found.constants == pytest.approx(written.constant_bytes, rel=0.01, abs=32)
+    assert found.code <= written.code_bytes <= 8 * found.code
     assert found.memory == pytest.approx(written.arena_bytes + written.state_bytes, rel=0.01, abs=16)
 
 

@@ -18,7 +18,8 @@ HEAD = """# The node cases of ONNX
 Printed by `python -m onnx_cases` in the session `onnx`: the {count:,} models that onnx {version} generates for its
 ops, with inputs and outputs, run by `from_onnx`. A case passes where every output has the dtype and the shape that are
 given, and numbers within the case's own tolerance. Ops that treadle does not have itself, but that the standard defines
-by others, run by that definition.
+by others, run by that definition. Elements of 8 bits and fewer, which NumPy has no types for either, are held in int8,
+uint8 or float32, and are compared there.
 
 **{passed:,} of {count:,} pass.** The others:
 

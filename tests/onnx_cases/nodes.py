@@ -13,6 +13,7 @@ from onnx.backend.test.loader import load_model_tests
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd.export import from_onnx
+from treadle.autograd.export.onnx_narrow import held_in
 
 __all__ = ["failures", "load", "reason_of", "tensor"]
 
@@ -38,10 +39,17 @@ def tensor(value: Any) -> Any:
         return None
     if isinstance(value, list):
         return [tensor(each) for each in value]
-    array = _numbers(value)
+    array = _held(_numbers(value))
     if array.dtype.name == "bfloat16":
         return Tensor(nd.asarray(array.astype("float32")).astype("bfloat16"))
     return Tensor(nd.asarray(array, copy=True))
+
+
+def _held(array: Any) -> Any:
+    """Elements of 8 bits and fewer that NumPy has no type of its own for, in the dtype that holds them."""
+    number = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    wide = held_in(number)
+    return array if wide is None else array.astype(wide.name)
 
 
 def _numbers(value: Any) -> Any:
@@ -57,7 +65,7 @@ def _difference(got: Any, wanted: Any, rtol: float, atol: float) -> str:
             return "result of another kind"
         rows = zip(got, wanted, strict=True)
         return next((found for each in rows if (found := _difference(*each, rtol, atol))), "")
-    expected = _numbers(wanted)
+    expected = _held(_numbers(wanted))
     if got.dtype.name != expected.dtype.name:
         return f"dtype {got.dtype.name} for {expected.dtype.name}"
     wide = got.data.astype("float32") if got.dtype is nd.bfloat16 else got.data

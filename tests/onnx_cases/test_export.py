@@ -52,6 +52,15 @@ def test_every_tensor_function_is_exported() -> None:
     assert not named & set(WITHOUT)
 
 
+@pytest.mark.parametrize("options", [{}, {"stride": 1, "padding": 1}, {"stride": 2, "ceil_mode": True}])
+def test_places_of_the_largest_are_counted_in_each_plane(options: Any, tmp_path: Path) -> None:
+    pool = nn.MaxPool2d(3, return_indices=True, **options).eval()
+    x = ag.Tensor(nd.random.Generator(1).normal(shape=(2, 3, 7, 6)))
+    path = to_onnx(pool, x, tmp_path / "model.onnx")
+    same(judged(path, x), pool(x))
+    same(from_onnx(path)(x), pool(x))
+
+
 def test_parameters_are_initializers_of_their_names(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3)).eval()
     x = ag.Tensor(nd.random.Generator(1).normal(shape=(2, 3, 4)))

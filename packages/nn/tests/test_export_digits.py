@@ -4,12 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packages.autograd.tests.export.building import Library, by_name
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from mcu import models
-from treadle import nn
-from treadle.autograd.export import Adam, capture
+from treadle import nn, optim
+from treadle.autograd import ExportError
+from treadle.autograd.export import SGD, Adam, capture
 from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.tracing import replay
 from treadle.nn.export import main
@@ -58,6 +60,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert {"one.c", "one.h", "two.c", "two.h"} < {each.name for each in tmp_path.iterdir()}
 
 
+def test_a_class_that_needs_arguments_is_no_network(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["treadle.nn:Linear", "--input", "1,4", "--output", str(tmp_path / "model.c")]) == 1
+    assert "treadle.nn:Linear cannot be called without arguments" in capsys.readouterr().err
+
+
 def test_a_transformer_is_trained_by_adam() -> None:
     """The bias of attention's keys has the gradient 0 but for roundings, of which Adam makes steps of its full rate."""
     nd.random.manual_seed(0)
@@ -65,3 +72,49 @@ def test_a_transformer_is_trained_by_adam() -> None:
     x = ag.Tensor(nd.random.normal(0.0, 1.0, (1, 6, 16)))
     program = capture(lambda x: ag.mean(ag.abs(encoder(x) - 1.0)), x, train=Adam(1e-3))
     assert len(program.gradients) == len(list(encoder.parameters()))
+
+
+@pytest.mark.parametrize("name", ["BatchNorm1d", "InstanceNorm1d"])
+def test_running_statistics_are_learned_on_the_device(name: str, tmp_path: Path) -> None:
+    """Steps in C on different batches, against the same steps in Python; the export itself changes nothing."""
+    nd.random.manual_seed(0)
+    norm = getattr(nn, name)(4, affine=True, track_running_stats=True)
+    model = nn.Sequential(nn.Conv1d(2, 4, 3), norm, nn.ReLU(), nn.Flatten(), nn.Linear(20, 3))
+    criterion, random = nn.CrossEntropyLoss(), np.random.default_rng(0)
+    batches = [
+        (random.normal(at, 1.0, (6, 2, 7)).astype("float32"), random.integers(0, 3, 6).astype("int64"))
+        for at in range(4)
+    ]
+    before = {key: value.numpy().copy() for key, value in model.state_dict().items()}
+    names = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    for each, tensor in names.items():
+        tensor.name = each
+    library = Library(tmp_path)
+    program = capture(
+        lambda x, y: criterion(model(x), y), [ag.Tensor(each) for each in batches[0]], train=SGD(0.1),
+        parameters=dict(model.named_parameters()),
+    )  # fmt: skip
+    library.add("steps", program)
+    assert {key: value.numpy().tolist() for key, value in model.state_dict().items()} == {
+        key: value.tolist() for key, value in before.items()
+    }
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in batches:
+        (loss,) = library.call("steps", [x, y])
+        optimizer.zero_grad()
+        expected = criterion(model(ag.Tensor(x)), ag.Tensor(y))
+        expected.backward()
+        optimizer.step()
+        assert loss == pytest.approx(expected.item(), rel=1e-4)
+    found = by_name(library.states("steps"), "steps")
+    wanted = {each.replace(".", "_"): tensor.numpy() for each, tensor in names.items()}
+    untouched = {"1_num_batches_tracked"} if name == "InstanceNorm1d" else set()
+    assert set(found) == set(wanted) - untouched
+    for each, value in found.items():
+        np.testing.assert_allclose(value, wanted[each], rtol=1e-4, atol=1e-5, err_msg=each)
+
+
+def test_a_mean_of_all_batches_is_refused() -> None:
+    norm = nn.BatchNorm1d(3, momentum=None)
+    with pytest.raises(ExportError, match="count of batches"):
+        capture(lambda x: ag.mean(ag.square(norm(x) - 1.0)), ag.Tensor(np.eye(3, dtype="float32")), train=SGD(0.1))

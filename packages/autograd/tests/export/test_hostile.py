@@ -2,7 +2,9 @@
 
 import builtins
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from packages.autograd.tests.export.building import WARNINGS, Library, by_name, 
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from treadle.autograd import ExportError
-from treadle.autograd.export import SGD, Adam, capture, compile, to_c, trace, write_c
+from treadle.autograd.export import SGD, Adam, Target, capture, compile, to_c, trace, write_c
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
 ONE = ag.Tensor(X)
@@ -100,6 +102,29 @@ def test_paths_that_cannot_be_written_are_named_and_leave_nothing(tmp_path: Path
         to_c(double, ONE, tmp_path / "model.cpp")
 
 
+FULL = """
+import resource, signal, sys
+import treadle.autograd as ag
+from treadle.autograd.export import to_c
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+w = ag.Tensor([[0.1 * at for at in range(1000)]])
+try:
+    to_c(lambda x: x * w, w, sys.argv[1])
+except OSError as error:
+    print(error.filename)
+"""
+
+
+def test_a_disk_that_is_full_is_told_with_the_file_and_keeps_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "model.c"
+    to_c(double, ONE, path)
+    before = path.read_text()
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(path) and path.read_text() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.c", "model.h"]
+
+
 def test_a_failed_export_leaves_the_old_file(tmp_path: Path) -> None:
     to_c(double, ONE, tmp_path / "model.c")
     before = (tmp_path / "model.c").read_text()
@@ -176,6 +201,12 @@ def test_a_loss_of_several_elements_is_an_error() -> None:
             capture(function, ONE, train=SGD(0.1))
 
 
+def test_a_step_of_another_kind_is_told_what_to_give() -> None:
+    leaf: Any = ag.Tensor(X, requires_grad=True)
+    with pytest.raises(ExportError, match=r"builtins\.str; give SGD or Adam of treadle\.autograd\.export"):
+        capture(lambda x: ag.sum(x * leaf), ONE, train="sgd")  # type: ignore[arg-type]
+
+
 def test_complex_inputs_are_refused_by_their_dtype(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="complex64, which C99 lacks"):
         to_c(lambda x: x * 2.0, ag.astype(ONE, "complex64"), tmp_path / "model.c")
@@ -186,3 +217,33 @@ def test_compile_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monke
     quick = compile(lambda x: ag.exp(x), ag.Tensor([0.0]))
     assert list(tmp_path.iterdir()) == []
     assert quick(ag.Tensor([0.0])).tolist() == [1.0]
+
+
+PEDANTIC = (
+    "-Wpedantic", "-Wshadow", "-Wvla", "-Wcast-qual", "-Wundef", "-Wmissing-prototypes", "-Wstrict-prototypes",
+    "-Wunreachable-code",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", ["gcc", "clang"])
+def test_other_compilers_and_cpp_take_the_files(tool: str, tmp_path: Path) -> None:
+    """Nothing but C99 without variable lengths, which other compilers take too; the header is C++ as well."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    w = ag.Tensor(np.ones((4, 20), "float32"), requires_grad=True, name="w")
+
+    def function(x: ag.Tensor) -> ag.Tensor:
+        y = ag.max_pool(ag.conv(ag.reshape(x @ w, (1, 1, 3, 20)), ag.ones((8, 1, 3, 3)), padding=1), 2)
+        return ag.sum(ag.softmax(ag.sort(ag.gelu(y), axis=-1), axis=1) * ag.cumsum(y, axis=2))
+
+    for name, options in {"plain": {}, "int8": {"quantize": [ONE]}, "train": {"train": Adam()}}.items():
+        for target in (Target(), Target(tile=64, unrolled=False, block=(6, 16))):
+            report = to_c(function, ONE, tmp_path / f"{name}.c", target=target, **options)
+            (tmp_path / "user.cpp").write_text(f'#include "{report.header.name}"\nint main() {{ return 0; }}\n')
+            plus = {"gcc": "g++", "clang": "clang++"}[tool]
+            for command in (
+                [tool, *WARNINGS, *PEDANTIC, "-c", "-o", os.devnull, str(report.source)],
+                [plus, "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "user.cpp")],
+            ):
+                done = subprocess.run(command, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr

@@ -39,7 +39,7 @@ WITHOUT = {"ModuleDict": "no forward", "ModuleList": "no forward", "ParameterDic
            "ParameterList": "no forward", "KeyValueCache": "no module"}  # fmt: skip
 
 
-REFUSED = {"return_indices": "MaxPool", "max_norm": "Embedding"}
+REFUSED = {"max_norm": "Embedding"}
 """Options with which a layer computes outside of the graph: the export says so."""
 
 

@@ -14,7 +14,7 @@ from treadle.autograd.errors import GradientError
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Op, Tensor
 
-__all__ = ["Watcher", "without_gradient"]
+__all__ = ["Watcher", "about_to_write", "computed", "without_gradient"]
 
 _lock = Lock()
 
@@ -25,6 +25,22 @@ def without_gradient(name: str, tensor: "Tensor", operands: Any, options: dict[s
     if STATE.watcher is not None:
         STATE.watcher.plain(tensor, named(name, options), operands)
     return tensor
+
+
+def computed(tensor: "Tensor", compute: Any, *operands: "Tensor") -> "Tensor":
+    """A tensor without a gradient that ``compute(xp, *operands)`` of arrays gives; watchers are shown it."""
+    if STATE.watcher is not None:
+        STATE.watcher.plain(tensor, compute, operands)
+    return tensor
+
+
+def about_to_write(target: "Tensor", compute: Any, *operands: "Tensor") -> None:
+    """Show watchers that a tensor's elements will be overwritten by ``compute(xp, old, *operands)`` of arrays.
+
+    For what a layer keeps from batch to batch, such as running statistics; a ``compute`` of None has no such form.
+    """
+    if STATE.watcher is not None:
+        STATE.watcher.write(target, compute, operands)
 
 
 class Watcher:
@@ -42,6 +58,9 @@ class Watcher:
 
     def on_plain(self, tensor: "Tensor", compute: Any, operands: tuple[Any, ...]) -> None:
         """A function without a gradient has given a result, as ``compute(xp, *operands)`` does on arrays."""
+
+    def on_write(self, target: "Tensor", compute: Any, operands: "tuple[Tensor, ...]") -> None:
+        """What a layer keeps will be ``compute(xp, old, *operands)`` in a moment; see :func:`about_to_write`."""
 
     def on_realized(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
         """Lazy mode has computed what was called before; the same as :meth:`on_made` unless overridden."""
@@ -66,6 +85,13 @@ class Watcher:
             self._outer.plain(tensor, compute, operands)
         if get_ident() == self._thread:
             self.on_plain(tensor, compute, operands)
+
+    def write(self, target: "Tensor", compute: Any, operands: "tuple[Tensor, ...]") -> None:
+        """Called before a layer writes what it keeps."""
+        if self._outer is not None:
+            self._outer.write(target, compute, operands)
+        if get_ident() == self._thread:
+            self.on_write(target, compute, operands)
 
     def realized(self, tensor: "Tensor", op: "Op", inputs: "tuple[Tensor, ...]") -> None:
         """Called when lazy mode computes a result."""

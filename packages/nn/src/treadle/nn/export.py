@@ -9,6 +9,7 @@ is compiled; with ``--ram`` and ``--flash`` (in KiB) also whether it fits, and t
 
 import argparse
 import importlib
+import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,6 +60,11 @@ def _module(text: str) -> Module:
     found: Any = importlib.import_module(place)
     for part in attribute.split("."):
         found = getattr(found, part)
+    if not isinstance(found, Module):
+        try:
+            inspect.signature(found).bind()
+        except (TypeError, ValueError) as error:
+            raise ExportError(f"{text} cannot be called without arguments: {error}") from None
     made = found if isinstance(found, Module) else found()
     if not isinstance(made, Module):
         raise ExportError(f"{text} made a {type(made).__name__}, not a Module")

@@ -49,7 +49,7 @@ class Kernel:
     helpers: dict[str, str]
     products: int = 0
     in_place: list[Value] = field(default_factory=list)  # read at just the element that is written
-    title: str = ""
+    heavy: Call | None = None  # the sum that the call, which is elementwise, completes
 
 
 def finished(call: Call, writer: Writer, read: list[Value], **more: Any) -> Kernel:
@@ -143,7 +143,7 @@ def reduce_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ker
     with writer.loops(names[:cut], lengths[:cut]):
         total = _accumulate(writer, name, expression, heavy.results[0].dtype, names, lengths, cut, target)
         writer.line(f"{writer.text(written, names)} = {writer.text(stored, names, total)};")
-    return finished(root, writer, [*reads(expression), *reads(stored)], in_place=same)
+    return finished(root, writer, [*reads(expression), *reads(stored)], in_place=same, heavy=heavy)
 
 
 def _accumulate(

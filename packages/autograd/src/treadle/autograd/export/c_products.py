@@ -39,7 +39,7 @@ def product_kernel(root: Call, heavy: Call, planned: Plan, target: Target) -> Ke
     nest = Nest(product, stored, written, others, target, heavy.results[0].dtype.name)
     nest.write()
     read = [*reads(stored), *(each.value for each in nest.factors if isinstance(each, Access))]
-    return finished(root, nest.writer, read, products=count, in_place=same)
+    return finished(root, nest.writer, read, products=count, in_place=same, heavy=heavy)
 
 
 class Nest:

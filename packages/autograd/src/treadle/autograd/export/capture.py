@@ -40,7 +40,27 @@ def capture(
 
     Raises ExportError where the callable cannot be exported, naming the node and its line.
     """
+    with _Kept() as kept:
+        try:
+            return _capture(function, examples, train, parameters, verify, recorder)
+        finally:
+            kept.restore()
+
+
+def _capture(
+    function: Callable[..., Any],
+    examples: Examples,
+    train: Update | None,
+    parameters: Mapping[str, Tensor] | None,
+    verify: bool,
+    recorder: Recorder | None,
+) -> Program:
     inputs = tensors(examples)
+    if train is not None and not callable(getattr(train, "slots", None)):
+        raise ExportError(
+            f"export: train is a {type(train).__module__}.{type(train).__qualname__}; give SGD or Adam of "
+            "treadle.autograd.export, or an object with slots(parameter) and a call (parameter, gradient, *slots)"
+        )
     if callable(getattr(function, "eval", None)) and getattr(function, "training", False) and train is None:
         raise ExportError("export: the module is in training mode; call eval() first, or export a training step")
     named = dict(parameters) if parameters is not None else _parameters(function, inputs)
@@ -55,7 +75,14 @@ def capture(
         if frozen:
             raise ExportError(f"export: {', '.join(frozen)}: to be trained, and does not require grad")
         slots = [train.slots(each) for each in named.values()]
-        program = trace(function, inputs, parameters=list(named.values()), names=list(named), update=train, slots=slots)
+        found = getattr(function, "named_buffers", None)
+        buffers = dict(found()) if found is not None else {}
+        with _Kept() as kept:
+            program = trace(
+                function, inputs, parameters=list(named.values()), names=list(named), update=train, slots=slots,
+                buffers=buffers,
+            )  # fmt: skip
+            kept.restore()
     if verify:
         _verify(function, inputs, program, train, named)
     return fold(program) if train is None and recorder is None else program
@@ -67,6 +94,24 @@ def tensors(examples: Examples) -> list[Tensor]:
     if not given:
         raise ExportError("export: an example of at least one input is needed")
     return [Tensor((each.data if isinstance(each, Tensor) else nd.asarray(each)).copy()) for each in given]
+
+
+class _Kept(Watcher):
+    """Notes what layers keep from batch to batch before they write it, so that an export leaves it as it was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: dict[int, tuple[Tensor, NDArray]] = {}
+
+    def on_write(self, target: Tensor, compute: Any, operands: tuple[Tensor, ...]) -> None:
+        self._before.setdefault(id(target), (target, target.data.copy()))
+
+    def restore(self) -> list[Tensor]:
+        """Write back what was; returns what it had become."""
+        after = [Tensor(target.data.copy()) for target, _ in self._before.values()]
+        for target, before in self._before.values():
+            target.data[...] = before
+        return after
 
 
 class _Leaves(Watcher):
@@ -87,8 +132,9 @@ def _parameters(function: Callable[..., Any], inputs: Sequence[Tensor]) -> dict[
     named: Any = getattr(function, "named_parameters", None)
     if named is not None:
         return dict(named())
-    with lazy(False), _Leaves() as leaves:
+    with lazy(False), _Kept() as kept, _Leaves() as leaves:
         function(*inputs)
+        kept.restore()
     return {each.name or f"parameter{at}": each for at, each in enumerate(leaves.found.values())}
 
 
@@ -111,10 +157,12 @@ def _verify(
                 found = function(*[Tensor(each) for each in others])
             _compare(_several(found), got.outputs())
         else:
-            with enable_grad():
+            with enable_grad(), _Kept() as kept:
                 found = _several(function(*[Tensor(each) for each in others]))
+                written = kept.restore()
             _compare(found, got.outputs())
             _compare_updates(found[0], program, got, train, list(named.values()))
+            _compare(written, [got.array(new) for _, new in program.updates[len(program.updates) - len(written) :]])
 
 
 def _shifted(x: NDArray) -> NDArray:

@@ -73,7 +73,7 @@ def to_c(
     write_whole({source: written.source.encode(), header: written.header.encode()})
     return ExportReport(
         source, header, written.constant_bytes, written.arena_bytes + written.state_bytes, written.products,
-        written.steps, losses,
+        written.steps, losses, written.code_bytes,
     )  # fmt: skip
 
 
@@ -89,8 +89,11 @@ def write_whole(files: Mapping[Path, bytes]) -> None:
         for path, content in files.items():
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             waiting.append((temporary, path))
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+            except OSError as error:  # a full disk is told without the file's name
+                raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from None
             os.chmod(temporary, 0o644)
         for temporary, path in waiting:
             os.replace(temporary, path)

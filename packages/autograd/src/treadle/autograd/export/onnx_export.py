@@ -106,6 +106,7 @@ class Emitter:
         self.opset = opset
         self._shares = shares
         self.call = Call("", (), {}, [], Origin(""))  # whose form is at work
+        self.wanted: Value | None = None  # the result that it is asked for
         self._nodes: list[Any] = []
         self._initializers: dict[str, Any] = {}
         self._names: dict[int, str] = {}  # by id of values
@@ -155,7 +156,7 @@ class Emitter:
     def _emit(self, value: Value) -> None:
         call = value.call
         if call is not None:
-            self.call = call
+            self.call, self.wanted = call, value
             if call.function not in FORMS:
                 raise self.refusal(f"{call.function} has no form in ONNX")
             made = FORMS[call.function](self, call)

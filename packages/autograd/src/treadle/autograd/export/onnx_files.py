@@ -10,6 +10,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd.errors import OnnxError
+from treadle.autograd.export.onnx_narrow import bytes_of, held_in
 from treadle.ndarray import DType, FileFormatError, NDArray
 
 __all__ = ["DTYPES", "array_of", "dtype_of", "read_model", "require_onnx", "tensor_proto"]
@@ -41,7 +42,7 @@ def require_onnx() -> Any:
 
 def dtype_of(number: int) -> DType:
     """The dtype of a number of ``TensorProto.DataType``. Raises OnnxError for one that treadle lacks."""
-    found = DTYPES.get(number)
+    found = DTYPES.get(number) or held_in(number)
     if found is None:
         names = require_onnx().TensorProto.DataType
         known = number in names.values()
@@ -110,12 +111,16 @@ def array_of(proto: Any) -> NDArray:
     shape = tuple(proto.dims)
     if any(length < 0 for length in shape):
         raise OnnxError(f"tensor {proto.name!r} has the shape {shape}")
-    if proto.HasField("raw_data") and len(proto.raw_data) != math.prod(shape) * dtype.itemsize:
+    narrow, count = proto.data_type not in DTYPES, math.prod(shape)
+    size = bytes_of(proto.data_type, count) if narrow else count * dtype.itemsize
+    if proto.HasField("raw_data") and len(proto.raw_data) != size:
         raise OnnxError(f"tensor {proto.name!r} of shape {shape} and {dtype.name} has {len(proto.raw_data)} bytes")
     try:
         found = numpy_helper.to_array(proto)
     except (ValueError, TypeError) as error:
         raise OnnxError(f"tensor {proto.name!r} of shape {shape} and {dtype.name}: {error}") from None
+    if narrow:
+        return nd.asarray(found.astype(dtype.name), copy=True).reshape(shape)
     if dtype is nd.bfloat16:  # NumPy has no such type of its own
         return nd.asarray(found.astype("float32")).astype(dtype).reshape(shape)
     return nd.asarray(found, copy=True)

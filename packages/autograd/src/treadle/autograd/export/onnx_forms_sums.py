@@ -1,5 +1,6 @@
 """Forms of reductions, products, convolutions, poolings and orders."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -120,12 +121,15 @@ def _pool(op: str, *more: str) -> Form:
             given["dilations"] = list(per_axis(options["dilation"], count, "dilation", call.function))
         if "count_include_pad" in more:
             given["count_include_pad"] = int(options.get("count_include_pad", True))
-        found = e.node(
-            op, e.of(x), kernel_shape=list(sizes),
+        places = len(call.results) > 1 and e.wanted is call.results[1]
+        found = e.nodes(
+            op, 1 + places, e.of(x), kernel_shape=list(sizes),
             strides=list(sizes if step is None else per_axis(step, count, "stride", call.function)),
             pads=[*pads, *pads], **given,
         )  # fmt: skip
-        return [found, *[""] * (len(call.results) - 1)]
+        if places:  # ONNX numbers the elements of the whole array, the array function those of each plane
+            return ["", e.node("Mod", found[1], e.ints([max(math.prod(x.shape[2:]), 1)]))]
+        return [found[0], *[""] * (len(call.results) - 1)]
 
     return form
 

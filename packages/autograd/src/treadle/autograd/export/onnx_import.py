@@ -16,8 +16,9 @@ from typing import Any
 
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.errors import OnnxError
-from treadle.autograd.export.onnx_files import DTYPES, NUMBERS, array_of, dtype_of, read_model, require_onnx
+from treadle.autograd.export.onnx_files import NUMBERS, array_of, dtype_of, read_model, require_onnx
 from treadle.autograd.export.onnx_import_tables import OPS
+from treadle.autograd.export.onnx_narrow import held_in
 from treadle.ndarray import DType, NDArray, TreadleError
 
 __all__ = ["OnnxModel", "OnnxValue", "from_onnx"]
@@ -47,6 +48,7 @@ class Graph:
     inputs: list[str]
     outputs: list[str]
     constants: dict[str, Tensor] = field(default_factory=dict)
+    narrow: dict[str, int] = field(default_factory=dict)  # the type of constants that are held in a wider one
     weights: dict[str, str] = field(default_factory=dict)  # the name in the model's weights by the name here
     steps: "list[Step]" = field(default_factory=list)
 
@@ -93,6 +95,16 @@ class Step:
             if isinstance(each, Graph):
                 yield from each.read()
 
+    def narrow(self, place: int) -> int:
+        """The number of an input's type if it is held in a wider one, else 0."""
+        name = self.inputs[place] if place < len(self.inputs) else ""
+        found: int = self.model.running.scope.get(_type_of(name), 0)
+        return found
+
+    def gives(self, number: int) -> None:
+        """Note that the result is of a narrow type."""
+        self.model.running.result = number
+
     @property
     def label(self) -> str:
         """What an error calls it."""
@@ -106,6 +118,7 @@ class _Running(threading.local):
     def __init__(self) -> None:
         self.scope: Scope = {}
         self.depth = 0
+        self.result = 0  # the narrow type of what the node at work gives
 
 
 def from_onnx(source: str | os.PathLike[str] | bytes | Any, *, requires_grad: bool = False) -> "OnnxModel":
@@ -172,7 +185,10 @@ class OnnxModel:
         if proto.sparse_initializer:
             raise OnnxError(f"graph {proto.name!r}: sparse weights; treadle has dense arrays only")
         graph = Graph([each.name for each in proto.input], [each.name for each in proto.output])
+        for each in proto.input:
+            self._note(graph, each.name, each.type.tensor_type.elem_type)
         for each in proto.initializer:
+            self._note(graph, each.name, each.data_type)
             self._keep(graph, each.name, array_of(each))
         for node in proto.node:
             step = self._step(node, versions, given or {})
@@ -180,9 +196,15 @@ class OnnxModel:
             if value is None:
                 graph.steps.append(step)
             else:
+                held = next(each for each in node.attribute if each.name == "value")
+                self._note(graph, step.outputs[0], held.t.data_type)
                 self._keep(graph, step.outputs[0], value)
         _note_last_uses(graph)
         return graph
+
+    def _note(self, graph: Graph, name: str, number: int) -> None:
+        if held_in(number) is not None:
+            graph.narrow[name] = number
 
     def _keep(self, graph: Graph, name: str, array: NDArray) -> None:
         """A constant of a graph; a floating array is a weight of the model."""
@@ -227,6 +249,7 @@ class OnnxModel:
         """The outputs of a graph, which sees the names ``around`` it."""
         own: dict[str, Any] = dict(graph.constants)
         own.update((name, self.weights[key]) for name, key in graph.weights.items())
+        own.update((_type_of(name), number) for name, number in graph.narrow.items())
         own.update(zip(names or graph.inputs, arguments, strict=False))
         scope: Scope = ChainMap(own, *getattr(around, "maps", [around]))
         self.running.depth += 1
@@ -244,6 +267,7 @@ class OnnxModel:
     def _take(self, step: Step, scope: Scope) -> None:
         operands = [_named(scope, name) if name else None for name in step.inputs]
         before, self.running.scope = self.running.scope, scope
+        self.running.result = 0
         try:
             found = self._function(step)(step, *operands)
         except OnnxError as error:
@@ -253,6 +277,9 @@ class OnnxModel:
             raise OnnxError(f"node {step.label} of ({shown}): {type(error).__name__}: {error}") from error
         finally:
             self.running.scope = before
+        if self.running.result:
+            scope.update((_type_of(name), self.running.result) for name in step.outputs)
+            self.running.result = 0
         results = found if isinstance(found, tuple) else (found,)
         scope.update((name, each) for name, each in zip(step.outputs, results, strict=False) if name)
 
@@ -302,6 +329,11 @@ def _note_last_uses(graph: Graph) -> None:
     for step in reversed(graph.steps):
         step.done_with = [each for each in dict.fromkeys([*step.read(), *step.outputs]) if each not in seen]
         seen.update(step.done_with)
+
+
+def _type_of(name: str) -> str:
+    """What the narrow type of a name is called in a scope; no name of a graph has a line's end."""
+    return f"{name}\n"
 
 
 def _domain(name: str) -> str:
@@ -387,12 +419,10 @@ def _value(proto: Any) -> OnnxValue:
         shape = tuple(
             None if side is None else getattr(each, side) for side, each in zip(sides, kind.shape.dim, strict=True)
         )
-    if kind.elem_type not in DTYPES:
-        try:
-            dtype_of(kind.elem_type)
-        except OnnxError as error:
-            raise OnnxError(f"from_onnx: {proto.name}: {error}") from None
-    return OnnxValue(proto.name, DTYPES[kind.elem_type], shape)
+    try:
+        return OnnxValue(proto.name, dtype_of(kind.elem_type), shape)
+    except OnnxError as error:
+        raise OnnxError(f"from_onnx: {proto.name}: {error}") from None
 
 
 def _checked(given: Any, wanted: OnnxValue) -> Any:

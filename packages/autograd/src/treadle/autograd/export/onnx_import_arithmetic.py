@@ -8,7 +8,8 @@ import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import OnnxError
-from treadle.autograd.export.onnx_files import dtype_of
+from treadle.autograd.export.onnx_files import NUMBERS, dtype_of
+from treadle.autograd.export.onnx_narrow import held_in, narrowed
 
 __all__ = ["ARITHMETIC", "activation", "numbers", "whole"]
 
@@ -96,6 +97,14 @@ def _clip(at: Any, x: Tensor, low: Tensor | None = None, high: Tensor | None = N
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """The elements in another dtype."""
     return x if x.dtype is dtype else F.astype(x, dtype)
+
+
+def _cast(at: Any, x: Tensor, number: int) -> Tensor:
+    """To a dtype, or to a narrow type that one holds."""
+    if held_in(number) is None:
+        return cast(x, dtype_of(number))
+    at.gives(number)
+    return narrowed(x, number, bool(at.get("saturate", 1)), at.get("round_mode", "up"))
 
 
 def _is_infinite(at: Any, x: Tensor) -> Tensor:
@@ -227,7 +236,8 @@ ARITHMETIC: dict[str, Op] = {
     "BitwiseAnd": _binary(F.bitwise_and), "BitwiseOr": _binary(F.bitwise_or), "BitwiseXor": _binary(F.bitwise_xor),
     "BitShift": _shift, "Max": _variadic(F.maximum), "Min": _variadic(F.minimum), "Sum": _variadic(F.add),
     "Mean": _mean, "Where": lambda at, condition, x, y: F.where(condition, x, y), "Clip": _clip,
-    "Cast": lambda at, x: cast(x, dtype_of(at.attributes["to"])), "CastLike": lambda at, x, like: cast(x, like.dtype),
+    "Cast": lambda at, x: _cast(at, x, at.attributes["to"]),
+    "CastLike": lambda at, x, like: _cast(at, x, at.narrow(1) or NUMBERS[like.dtype.name]),
     "BitCast": _bits,
     "MatMul": _binary(F.matmul), "Gemm": _gemm, "Det": _determinant,
     "Einsum": lambda at, *operands: F.einsum(at.attributes["equation"].replace(" ", ""), *operands),

@@ -12,6 +12,7 @@ from treadle.autograd._tensor import Tensor
 from treadle.autograd.export.onnx_files import dtype_of
 from treadle.autograd.export.onnx_import_arithmetic import cast
 from treadle.autograd.export.onnx_import_windows import convolve
+from treadle.autograd.export.onnx_narrow import FLOATS, INTEGERS, held_in, narrowed
 
 __all__ = ["QUANTIZED"]
 
@@ -34,8 +35,17 @@ def _quantize(at: Any, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> 
     dtype = zero.dtype if zero is not None else dtype_of(asked) if asked else nd.uint8
     wide = cast(x, nd.float32) if x.dtype.kind != "f" or x.dtype.itemsize < 4 else x
     number = F.round(wide / cast(_along(scale, x, axis, block), wide.dtype))
+    narrow = at.narrow(2) or (asked if held_in(asked) is not None else 0)
+    if narrow in FLOATS:
+        at.gives(narrow)
+        number = wide / cast(_along(scale, x, axis, block), wide.dtype)
+        return narrowed(number, narrow, bool(at.get("saturate", 1)))
     if zero is not None:
         number = number + cast(_along(zero, x, axis, block), number.dtype)
+    if narrow:
+        at.gives(narrow)
+        low, high = INTEGERS[narrow]
+        return cast(F.clip(number, float(low), float(high)), dtype)
     info = nd.iinfo(dtype)
     return cast(F.clip(number, float(info.min), float(info.max)), dtype)
 
@@ -43,9 +53,10 @@ def _quantize(at: Any, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> 
 def _dequantize(at: Any, x: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
     axis, block = at.get("axis", 1), at.get("block_size", 0)
     asked = at.get("output_dtype", 0)
-    number = cast(x, nd.int32)
+    kind = nd.int32 if x.dtype.kind in "iu" else nd.float32  # 8-bit floats are held in float32
+    number = cast(x, kind)
     if zero is not None:
-        number = number - cast(_along(zero, x, axis, block), nd.int32)
+        number = number - cast(_along(zero, x, axis, block), kind)
     out = cast(number, nd.float32) * cast(_along(scale, x, axis, block), nd.float32)
     return cast(out, dtype_of(asked) if asked else scale.dtype)
 

@@ -61,7 +61,8 @@ class TracedRun(Watcher):
         self._places: dict[tuple[Any, ...], Traced] = {}
         self._alive: list[Any] = []
         self._items: tuple[Any, ...] = (None, (), [])
-        self._marked = False
+        self.buffers: dict[int, tuple[Traced, Traced]] = {}  # by id of a tensor that a layer writes: before and after
+        self.names: dict[int, str] = {}
 
     # --- what stands for a tensor -----------------------------------------------------------------------------------
     def introduce(self, tensor: Tensor, traced: Traced) -> None:
@@ -152,6 +153,19 @@ class TracedRun(Watcher):
         result = compute(self.recorder, *values)
         self.introduce(tensor, self.recorder.constant(result) if isinstance(result, NDArray) else result)
 
+    def on_write(self, target: Tensor, compute: Any, operands: tuple[Tensor, ...]) -> None:
+        self.recorder.origin = Origin("what a layer keeps", locate(position()))
+        if compute is None:
+            raise ExportError(
+                self.recorder.here("what a layer keeps changes in a way that depends on a count of batches")
+            )
+        if id(target) not in self.buffers:
+            name = self.names.get(id(target)) or target.name or f"buffer{len(self.buffers)}"
+            first = self.leaf(Role.STATE, target, name)
+            self.buffers[id(target)] = first, first
+        first, before = self.buffers[id(target)]
+        self.buffers[id(target)] = first, compute(self.recorder, before, *[self.traced(each) for each in operands])
+
     def _check(self, op: Op, result: Any, tensor: Tensor) -> None:
         if not isinstance(result, Traced) or result.shape != tensor.shape or result.dtype is not tensor.dtype:
             raise ExportError(self.recorder.here(f"{op} does not compute with the namespace that forward is given"))
@@ -200,16 +214,19 @@ def trace(
     update: Callable[..., Sequence[Tensor]] | None = None,
     slots: Sequence[Sequence[Tensor]] = (),
     recorder: Recorder | None = None,
+    buffers: Mapping[str, Tensor] | None = None,
 ) -> Program:
     """The program of ``function(*examples)``; with ``update`` of a training step too.
 
-    ``known`` names constants. The result of ``function`` is a tensor or a tuple of them; for training the first is the
-    loss, and ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values. A ``recorder`` of
-    one's own has other definitions.
+    ``known`` names constants, ``buffers`` what layers keep from batch to batch, which a training step updates too. The
+    result of ``function`` is a tensor or a tuple of them; for training the first is the loss, and
+    ``update(parameter, gradient, *slots)`` gives a parameter's and its slots' new values. A ``recorder`` of one's own
+    has other definitions.
 
     Raises ExportError where the result depends on an input in a way that the graph does not hold.
     """
     watched = TracedRun(recorder or Recorder(DEFINITIONS))
+    watched.names = {id(each): name for name, each in (buffers or {}).items()}
     inputs = [watched.leaf(Role.INPUT, each, f"input{at}").value for at, each in enumerate(examples)]
     for name, each in (known or {}).items():
         watched.introduce(each, watched.recorder.constant(each.data, name))
@@ -224,6 +241,8 @@ def trace(
     program = Program(inputs, values, watched.recorder.calls, states)
     if update is not None:
         _train(watched, program, outputs[0], parameters, update, slots)
+        program.states += [first.value for first, _ in watched.buffers.values()]
+        program.updates += [(first.value, new.value) for first, new in watched.buffers.values()]
     return program.without_dead_calls()
 
 

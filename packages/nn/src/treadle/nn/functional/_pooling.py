@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.autograd._watching import computed
 from treadle.nn.functional._spatial import Ints, batched, tuple_of
 from treadle.nn.functional.resampling import averaging_matrix, resample
 
@@ -50,8 +52,11 @@ def max_pool(
     def call(x: Tensor) -> Pooled:
         if not return_indices:
             return autograd.max_pool(x, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)
-        indices = nd.max_pool(x.data, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)[1]
-        chosen = Tensor(indices)
+
+        def places(xp: Any, x: Any) -> Any:
+            return xp.max_pool(x, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)[1]
+
+        chosen = computed(Tensor(places(nd, x.data)), places, x)
         return _at(x, chosen), chosen
 
     result: Pooled = batched(input, count, name, call)

@@ -10,6 +10,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.autograd._watching import about_to_write
 from treadle.ndarray import _layers
 from treadle.nn.functional._fused import FusedOp, dense
 
@@ -219,9 +220,16 @@ def _of_channels(input: Tensor, name: str, least: int = 2) -> Shape:
     return (input.shape[1], *(1,) * (input.ndim - 2))
 
 
-def _track(running: Tensor | None, value: nd.NDArray, momentum: float) -> None:
-    """Move a running statistic towards the batch's, in place."""
+def _track(running: Tensor | None, value: nd.NDArray, momentum: float, input: Tensor, moment: Any) -> None:
+    """Move a running statistic towards the batch's, in place; ``moment(xp, x)`` computes it from the input."""
     if running is not None:
+        shape, dtype = running.shape, running.dtype
+
+        def moved(xp: Any, old: Any, x: Any) -> Any:
+            value = xp.reshape(moment(xp, xp.astype(x, "float32") if x.dtype.itemsize < 4 else x), shape)
+            return old * (1.0 - momentum) + xp.astype(value * momentum, dtype)
+
+        about_to_write(running, moved, input)
         running.data *= 1.0 - momentum
         running.data += (value.reshape(running.shape) * momentum).astype(running.dtype, copy=False)
 
@@ -260,8 +268,11 @@ def batch_norm(
     if count == 1:
         raise nd.ShapeError(f"batch_norm: in training a channel needs more than one value; the input is {input.shape}")
     statistics = _moments(input, axes)
-    _track(running_mean, statistics[0], momentum)
-    _track(running_var, statistics[1] * (count / (count - 1)), momentum)
+    unbiased = count / (count - 1)
+    _track(running_mean, statistics[0], momentum, input, lambda xp, x: xp.mean(x, axis=axes))
+    _track(
+        running_var, statistics[1] * unbiased, momentum, input, lambda xp, x: xp.var(x, axis=axes) * unbiased
+    )  # fmt: skip
     return _normalized(input, axes, weight, bias, eps, affine, statistics=statistics)
 
 
@@ -306,8 +317,15 @@ def instance_norm(
         raise nd.ShapeError(f"instance_norm: a channel needs more than one value; the input is {input.shape}")
     statistics = _moments(input, axes)
     if running_mean is not None or running_var is not None:
-        _track(running_mean, nd.mean(statistics[0], axis=0), momentum)
-        _track(running_var, nd.mean(statistics[1], axis=0) * (count / (count - 1)), momentum)
+        unbiased = count / (count - 1)
+        _track(
+            running_mean, nd.mean(statistics[0], axis=0), momentum, input,
+            lambda xp, x: xp.mean(xp.mean(x, axis=axes), axis=0),
+        )  # fmt: skip
+        _track(
+            running_var, nd.mean(statistics[1], axis=0) * unbiased, momentum, input,
+            lambda xp, x: xp.mean(xp.var(x, axis=axes), axis=0) * unbiased,
+        )  # fmt: skip
     return _normalized(input, axes, weight, bias, eps, affine, statistics=statistics)
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.autograd._watching import about_to_write
 from treadle.nn import functional, init
 from treadle.nn.functional._spatial import layout
 from treadle.nn.module import Module
@@ -111,6 +112,8 @@ class _BatchNorm(_Running):
         tracks = self.training and self.num_batches_tracked is not None
         factor = 0.0 if self.momentum is None else self.momentum
         if tracks and self.num_batches_tracked is not None:
+            counted = None if self.momentum is None else lambda xp, old: old + 1
+            about_to_write(self.num_batches_tracked, counted)
             self.num_batches_tracked.data += 1
             if self.momentum is None:  # the plain mean of all batches
                 factor = 1.0 / self.num_batches_tracked.item()
