@@ -107,6 +107,23 @@ def test_lengths_whose_squares_overflow_or_vanish(dtype: str, size: float, devic
         np.testing.assert_allclose(p.grad.data.astype("float64").numpy(), unit, rtol=2 * rough)
 
 
+@each_device
+@pytest.mark.parametrize("order", [-3.0, -1.0, 1.5, 3.0])
+@pytest.mark.parametrize("size", [1e-30, 1e-15, 1e15, 1e30])
+def test_powers_that_overflow_or_vanish(size: float, order: float, device: str) -> None:
+    """pytorch/pytorch#43211 for other orders, in float32."""
+    values = np.array([[1.0, -2.0, 0.5], [0.25, 0.25, 3.0]])
+    expected = np.linalg.norm(values, ord=order, axis=1)
+    x = Tensor(nd.asarray(values * size, dtype="float32", device=device), requires_grad=True)
+    y = ag.linalg.vector_norm(x, axis=1, ord=order)
+    y.sum().backward()
+    slope = np.sign(values) * (np.abs(values) / expected[:, None]) ** (order - 1.0)
+    np.testing.assert_allclose(y.numpy() / size, expected, rtol=1e-5)
+    np.testing.assert_allclose(nd.linalg.vector_norm(x.data, axis=1, ord=order).numpy() / size, expected, rtol=1e-5)
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_unit_vectors_of_nothing_are_nothing(dtype: str) -> None:
     """pytorch/pytorch#32137: an eps that the dtype rounds to 0 guards nothing."""
