@@ -266,6 +266,8 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str 
 
     if ord in ("fro", None):
         return norm(x, axis=(-2, -1), keepdims=keepdims)
+    if 0 in x.shape[-2:] and ord in (1, 2, math.inf):  # the largest of nothing
+        return f.sum(f.abs(x), axis=(-2, -1), keepdims=keepdims)
     if ord in ("nuc", 2, -2):
         values = svdvals(x)
         pick = {"nuc": f.sum, 2: f.max, -2: f.min}[ord]

@@ -177,6 +177,8 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str
         return matrix_norm(array.astype("float32"), keepdims=keepdims, ord=ord).astype(array.dtype)
     if ord in ("fro", None):
         return vector_norm(array, axis=(-2, -1), keepdims=keepdims)
+    if 0 in array.shape[-2:] and ord in (1, 2, math.inf):  # the largest of nothing
+        return sum(abs(array), axis=(-2, -1), keepdims=keepdims)
     if isinstance(ord, int | float) and ord in (1, -1, math.inf, -math.inf):
         summed, chosen = (-2, -1) if ord in (1, -1) else (-1, -2)
         totals = sum(abs(array), axis=summed, keepdims=True)
