@@ -219,7 +219,8 @@ def test_means_of_many_losses_of_halves(name: str, dtype: str) -> None:
     """pytorch/pytorch#69512: neither the sum over more than 65504 rows nor their number fits float16."""
     rows = np.random.default_rng(3).normal(size=(ROWS, 2)).astype("float32")
     target, weight = Tensor(np.arange(ROWS) % 2), np.array([1.0, 3.0])
-    found, wanted = [], []
+    found: list[Any] = []
+    wanted: list[Any] = []
     for kind, results in ((dtype, found), ("float64", wanted)):
         x = Tensor(nd.asarray(nd.asarray(rows, dtype=dtype), dtype=kind), requires_grad=True)
         loss = LOSSES[name](x, target, Tensor(nd.asarray(weight, dtype=kind)))

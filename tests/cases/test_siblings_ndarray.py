@@ -295,7 +295,8 @@ def test_no_quantile_of_many_is_an_empty_array() -> None:
 @pytest.mark.parametrize("order", ["fro", "nuc", 1, 2, math.inf])
 def test_norms_of_matrices_without_elements(order: Any, shape: tuple[int, ...]) -> None:
     """pytorch/pytorch#28380 for matrices: a map from or to nothing has norm 0; the least there is not."""
-    for function, x in ((nd.linalg.matrix_norm, nd.zeros(shape)), (ag.linalg.matrix_norm, ag.zeros(shape))):
+    both: list[tuple[Any, Any]] = [(nd.linalg.matrix_norm, nd.zeros(shape)), (ag.linalg.matrix_norm, ag.zeros(shape))]
+    for function, x in both:
         assert function(x, ord=order).tolist() == np.zeros(shape[:-2]).tolist()
         with pytest.raises(nd.ShapeError):
             function(x, ord=-2)

@@ -65,7 +65,7 @@ def test_centered_rmsprop_of_a_constant_slope(slope: float, device: str) -> None
 @pytest.mark.parametrize("name", ["Adam", "NAdam", "RAdam", "RMSprop"])
 def test_slopes_whose_squares_overflow_alone(name: str) -> None:
     """pytorch/pytorch#43211 upside down: (1 - beta) g^2 fits where g^2 does not; float64 says what is right."""
-    options = {"lr": 0.1, "amsgrad": True} if name == "Adam" else {"lr": 0.1}
+    options: dict[str, Any] = {"lr": 0.1, "amsgrad": True} if name == "Adam" else {"lr": 0.1}
     if name == "RAdam":
         options = {"lr": 0.1, "betas": (0.5, 0.9999)}
     wide = stepped(name, options, parameter([1.0], "float64"), [1e20], 2)
@@ -77,7 +77,7 @@ def test_parameters_without_an_order_are_refused() -> None:
     x = parameter([1.0])
     for given in ({x}, frozenset([x]), [{"params": {x}}]):
         with pytest.raises(TypeError, match="in an order"):
-            optim.SGD(given, lr=0.1)  # type: ignore[arg-type]
+            optim.SGD(given, lr=0.1)
 
 
 # --- norms of gradients ---------------------------------------------------------------------------------------------

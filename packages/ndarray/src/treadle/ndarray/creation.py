@@ -266,7 +266,7 @@ def arange(
     if out.dtype.kind in "iu" and not whole:
         start, step = int(start), int(step)
     if out.dtype.kind in "iu" and out.size:
-        _check_range("arange", start, start + (out.size - 1) * step, out.dtype)
+        _check_range("arange", int(start), int(start + (out.size - 1) * step), out.dtype)
     _families.arange(out, start, step)
     return out
 
@@ -317,7 +317,7 @@ def linspace(
 
         out = floor(out)
         if num:
-            _check_range("linspace", *[math.floor(each) for each in (out[0].item(), out[-1].item())], wanted)
+            _check_range("linspace", math.floor(out[0].item()), math.floor(out[-1].item()), wanted)
     return out.astype(wanted, copy=False)
 
 

@@ -42,8 +42,7 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None, sc
             "features, must be equal"
         )
     if query.dtype is nd.float16:  # scores overflow beyond 65504
-        wide = (each.astype(nd.float32) for each in (query, key))
-        return attention_weights(*wide, mask=mask, scale=scale).astype(query.dtype)
+        return attention_weights(query.astype(nd.float32), key.astype(nd.float32), mask, scale).astype(query.dtype)
     factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = autograd.ops.MatMul(transpose_b=True)(query * factor, key)
     if mask is not None and mask.dtype.kind not in "bf":

@@ -63,8 +63,8 @@ def cosine_embedding_loss(
     if input1.ndim not in (1, 2) or target.shape != input1.shape[:-1]:
         raise nd.ShapeError(f"cosine_embedding_loss: target {target.shape} does not fit inputs of {input1.shape}")
     if is_half(input1) and is_half(input2):  # which have no such eps
-        wide = (each.astype(nd.float32) for each in (input1, input2))
-        loss = cosine_embedding_loss(*wide, target, margin, reduction=reduction)
+        first, second = (each.astype(nd.float32) for each in (input1, input2))
+        loss = cosine_embedding_loss(first, second, target, margin, reduction=reduction)
         return loss.astype(nd.result_type(input1.dtype, input2.dtype))
     product = autograd.sum(input1 * input2, axis=-1)
     lengths = [autograd.sqrt(autograd.sum(autograd.square(each), axis=-1) + _COSINE_EPS) for each in (input1, input2)]
