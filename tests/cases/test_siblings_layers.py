@@ -183,3 +183,49 @@ def test_activations_far_out_have_their_limits_slope(size: int) -> None:
     y.sum().backward()
     assert y.tolist() == x.tolist()
     assert x.grad is not None and x.grad.tolist() == [1.0] * len(x.tolist())
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu, tanh", "silu", "softplus", "elu"])
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("float16", 150.0), ("float16", 6e4), ("float32", 150.0), ("float32", 1e15), ("float32", 3e38)]
+)
+def test_slopes_of_smooth_activations_far_out(name: str, dtype: str, size: float) -> None:
+    """tracel-ai/burn#5373 in between: a cube or a square that overflows beside a factor that is 0."""
+    x = Tensor(nd.asarray([size, -size] * 9, dtype=dtype), requires_grad=True)
+    options = {"approximate": "tanh"} if name == "gelu, tanh" else {}
+    getattr(functional, name.partition(",")[0])(x, **options).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.data.astype("float64").numpy(), [1.0, 0.0] * 9, atol=1e-6)
+
+
+# --- halves ---------------------------------------------------------------------------------------------------------
+ROWS = 70_000
+LOSSES: dict[str, Any] = {
+    "cross_entropy": lambda x, t, w: functional.cross_entropy(x, t),
+    "cross_entropy, weighted": lambda x, t, w: functional.cross_entropy(x, t, weight=w),
+    "cross_entropy, smoothed": lambda x, t, w: functional.cross_entropy(x, t, label_smoothing=0.1),
+    "nll_loss": lambda x, t, w: functional.nll_loss(functional.log_softmax(x, dim=1), t),
+    "nll_loss, weighted": lambda x, t, w: functional.nll_loss(functional.log_softmax(x, dim=1), t, weight=w),
+    "mse_loss": lambda x, t, w: functional.mse_loss(x, x * 0.5),
+    "multi_margin_loss": lambda x, t, w: functional.multi_margin_loss(x, t),
+    "cosine_embedding_loss": lambda x, t, w: functional.cosine_embedding_loss(x, x * 0.5 + 1.0, t * 2 - 1),
+    "cosine_embedding_loss, tiny": lambda x, t, w: functional.cosine_embedding_loss(x * 1e-3, x * 1e-3, t * 2 - 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_means_of_many_losses_of_halves(name: str, dtype: str) -> None:
+    """pytorch/pytorch#69512: neither the sum over more than 65504 rows nor their number fits float16."""
+    rows = np.random.default_rng(3).normal(size=(ROWS, 2)).astype("float32")
+    target, weight = Tensor(np.arange(ROWS) % 2), np.array([1.0, 3.0])
+    found: list[Any] = []
+    wanted: list[Any] = []
+    for kind, results in ((dtype, found), ("float64", wanted)):
+        x = Tensor(nd.asarray(nd.asarray(rows, dtype=dtype), dtype=kind), requires_grad=True)
+        loss = LOSSES[name](x, target, Tensor(nd.asarray(weight, dtype=kind)))
+        loss.backward()
+        assert x.grad is not None and loss.dtype == x.grad.dtype == kind
+        results += [loss.item(), x.grad.data[:9].astype("float64").numpy()]
+    assert found[0] == pytest.approx(wanted[0], rel=2e-2)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=0.1, atol=2e-6)

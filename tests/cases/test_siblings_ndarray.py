@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import treadle.autograd as ag
 import treadle.ndarray as nd
 from comparison import assert_same
 from strategies import DEVICES, FLOATS, INTEGERS
@@ -266,6 +267,9 @@ def test_ranges_beyond_a_dtype_are_refused() -> None:
             nd.arange(*arguments, dtype=dtype)
     assert nd.arange(0, 256, dtype="uint8")[-1].item() == 255
     assert nd.arange(127, -129, -1, dtype="int8")[-1].item() == -128
+    with pytest.raises(nd.RangeError, match="linspace"):
+        nd.linspace(0, 300, 3, dtype="uint8")
+    assert nd.linspace(0, 2**62, 2, dtype="int64").tolist() == [0, 2**62]
     with pytest.raises(nd.ShapeError, match="eye"):
         nd.eye(2, -1)
 
@@ -285,3 +289,14 @@ def test_no_quantile_of_many_is_an_empty_array() -> None:
     for function in (nd.quantile, nd.nanquantile, nd.percentile, nd.nanpercentile):
         assert function(x, [], axis=1).shape == (0, 2) and function(x, []).shape == (0,)
         assert function(x, [], axis=0, keepdims=True).shape == (0, 1, 3)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 0)])
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, 2, math.inf])
+def test_norms_of_matrices_without_elements(order: Any, shape: tuple[int, ...]) -> None:
+    """pytorch/pytorch#28380 for matrices: a map from or to nothing has norm 0; the least there is not."""
+    both: list[tuple[Any, Any]] = [(nd.linalg.matrix_norm, nd.zeros(shape)), (ag.linalg.matrix_norm, ag.zeros(shape))]
+    for function, x in both:
+        assert function(x, ord=order).tolist() == np.zeros(shape[:-2]).tolist()
+        with pytest.raises(nd.ShapeError):
+            function(x, ord=-2)

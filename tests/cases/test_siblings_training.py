@@ -65,7 +65,7 @@ def test_centered_rmsprop_of_a_constant_slope(slope: float, device: str) -> None
 @pytest.mark.parametrize("name", ["Adam", "NAdam", "RAdam", "RMSprop"])
 def test_slopes_whose_squares_overflow_alone(name: str) -> None:
     """pytorch/pytorch#43211 upside down: (1 - beta) g^2 fits where g^2 does not; float64 says what is right."""
-    options = {"lr": 0.1, "amsgrad": True} if name == "Adam" else {"lr": 0.1}
+    options: dict[str, Any] = {"lr": 0.1, "amsgrad": True} if name == "Adam" else {"lr": 0.1}
     if name == "RAdam":
         options = {"lr": 0.1, "betas": (0.5, 0.9999)}
     wide = stepped(name, options, parameter([1.0], "float64"), [1e20], 2)
@@ -77,7 +77,7 @@ def test_parameters_without_an_order_are_refused() -> None:
     x = parameter([1.0])
     for given in ({x}, frozenset([x]), [{"params": {x}}]):
         with pytest.raises(TypeError, match="in an order"):
-            optim.SGD(given, lr=0.1)  # type: ignore[arg-type]
+            optim.SGD(given, lr=0.1)
 
 
 # --- norms of gradients ---------------------------------------------------------------------------------------------
@@ -105,6 +105,23 @@ def test_lengths_whose_squares_overflow_or_vanish(dtype: str, size: float, devic
         p.grad = Tensor(values.copy())
         assert nn.utils.clip_grad_norm_(p, 1.0).item() == pytest.approx(1.5 * abs(exact[0]), rel=rough)
         np.testing.assert_allclose(p.grad.data.astype("float64").numpy(), unit, rtol=2 * rough)
+
+
+@each_device
+@pytest.mark.parametrize("order", [-3.0, -1.0, 1.5, 3.0])
+@pytest.mark.parametrize("size", [1e-30, 1e-15, 1e15, 1e30])
+def test_powers_that_overflow_or_vanish(size: float, order: float, device: str) -> None:
+    """pytorch/pytorch#43211 for other orders, in float32."""
+    values = np.array([[1.0, -2.0, 0.5], [0.25, 0.25, 3.0]])
+    expected = np.linalg.norm(values, ord=order, axis=1)
+    x = Tensor(nd.asarray(values * size, dtype="float32", device=device), requires_grad=True)
+    y = ag.linalg.vector_norm(x, axis=1, ord=order)
+    y.sum().backward()
+    slope = np.sign(values) * (np.abs(values) / expected[:, None]) ** (order - 1.0)
+    np.testing.assert_allclose(y.numpy() / size, expected, rtol=1e-5)
+    np.testing.assert_allclose(nd.linalg.vector_norm(x.data, axis=1, ord=order).numpy() / size, expected, rtol=1e-5)
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

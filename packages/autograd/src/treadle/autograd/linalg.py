@@ -1,6 +1,7 @@
 """Linear algebra on tensors: the functions of ``treadle.ndarray.linalg`` that have gradients, under the same names."""
 
 import math
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
@@ -241,11 +242,17 @@ def vector_norm(
     if ord == 1:
         return f.sum(size, axis=axis, keepdims=keepdims)
     nothing, endless = (0.0, math.inf) if ord > 0 else (math.inf, 0.0)  # of a sum of 0, and of an infinite one
+    unit: Any = 1.0
+    if abs(ord) >= 1 and size.size:  # over the extreme magnitude no power overflows
+        unit = (f.max if ord > 0 else f.min)(size.detach(), axis=axis, keepdims=True)
+        unit = f.where(f.logical_and(unit > 0.0, f.isfinite(unit)), unit, 1.0)
+        size = size / unit
     still = f.equal(size, 0.0)
     total = f.sum(f.where(still, nothing, f.where(still, 1.0, size) ** ord), axis=axis, keepdims=keepdims)
     empty, full = f.equal(total, 0.0), f.isinf(total)
     root = f.where(f.logical_or(empty, full), 1.0, total) ** (1.0 / ord)
-    return f.where(empty, nothing, f.where(full, endless, root))
+    length = f.where(empty, nothing, f.where(full, endless, root))
+    return length if isinstance(unit, float) else length * f.reshape(unit, length.shape)
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Tensor:
@@ -259,6 +266,8 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str 
 
     if ord in ("fro", None):
         return norm(x, axis=(-2, -1), keepdims=keepdims)
+    if 0 in x.shape[-2:] and ord in (1, 2, math.inf):  # the largest of nothing
+        return f.sum(f.abs(x), axis=(-2, -1), keepdims=keepdims)
     if ord in ("nuc", 2, -2):
         values = svdvals(x)
         pick = {"nuc": f.sum, 2: f.max, -2: f.min}[ord]

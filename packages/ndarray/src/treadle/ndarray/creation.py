@@ -266,12 +266,17 @@ def arange(
     if out.dtype.kind in "iu" and not whole:
         start, step = int(start), int(step)
     if out.dtype.kind in "iu" and out.size:
-        last, bits = start + (out.size - 1) * step, 8 * out.itemsize
-        least = -(1 << (bits - 1)) if out.dtype.kind == "i" else 0
-        if min(start, last) < least or max(start, last) >= least + (1 << bits):
-            raise RangeError(f"arange: the numbers from {start} to {last} do not fit {out.dtype.name}")
+        _check_range("arange", int(start), int(start + (out.size - 1) * step), out.dtype)
     _families.arange(out, start, step)
     return out
+
+
+def _check_range(op: str, first: int, last: int, dtype: DType) -> None:
+    """Raise RangeError unless an integer dtype holds both numbers."""
+    bits = 8 * dtype.itemsize
+    least = -(1 << (bits - 1)) if dtype.kind == "i" else 0
+    if min(first, last) < least or max(first, last) >= least + (1 << bits):
+        raise RangeError(f"{op}: the numbers from {first} to {last} do not fit {dtype.name}")
 
 
 def linspace(
@@ -311,6 +316,8 @@ def linspace(
         from treadle.ndarray.elementwise import floor
 
         out = floor(out)
+        if num:
+            _check_range("linspace", math.floor(out[0].item()), math.floor(out[-1].item()), wanted)
     return out.astype(wanted, copy=False)
 
 

@@ -137,7 +137,11 @@ def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord
     array = abs(array) if array.dtype.kind == "c" else array
     if ord == 2:
         return _length(array, axis, keepdims)
-    return pow(sum(pow(abs(array), float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
+    if -1 < ord < 1:  # powers come closer to 1
+        return pow(sum(pow(abs(array), float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
+    scale = _scale(array, axis, max if ord > 0 else min)
+    length = pow(sum(pow(abs(array) / scale, float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
+    return length * scale.reshape(length.shape)
 
 
 def _length(array: NDArray, axis: Axis, keepdims: bool) -> NDArray:
@@ -146,10 +150,17 @@ def _length(array: NDArray, axis: Axis, keepdims: bool) -> NDArray:
     least = 1e-18 if array.itemsize == 4 else 1e-153  # squares of less are subnormal
     if not array.size or bool(all((length >= least) & (length < math.inf))):
         return length
-    scale = max(abs(array), axis=axis, keepdims=True)
-    scale = where((scale > 0.0) & (scale < math.inf), scale, 1.0)
+    scale = _scale(array, axis)
     scaled = sqrt(sum(square(array / scale), axis=axis, keepdims=keepdims))
     return scaled * scale.reshape(length.shape)
+
+
+def _scale(array: NDArray, axis: Axis, fold: Any = max) -> NDArray:
+    """The largest magnitude, in which no power of the others overflows, or the smallest; 1 where it is no measure."""
+    if not array.size:
+        return sum(array, axis=axis, keepdims=True) + 1.0
+    extreme = fold(abs(array), axis=axis, keepdims=True)
+    return where((extreme > 0.0) & (extreme < math.inf), extreme, 1.0)
 
 
 def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> NDArray:
@@ -166,6 +177,8 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str
         return matrix_norm(array.astype("float32"), keepdims=keepdims, ord=ord).astype(array.dtype)
     if ord in ("fro", None):
         return vector_norm(array, axis=(-2, -1), keepdims=keepdims)
+    if 0 in array.shape[-2:] and ord in (1, 2, math.inf):  # the largest of nothing
+        return sum(abs(array), axis=(-2, -1), keepdims=keepdims)
     if isinstance(ord, int | float) and ord in (1, -1, math.inf, -math.inf):
         summed, chosen = (-2, -1) if ord in (1, -1) else (-1, -2)
         totals = sum(abs(array), axis=summed, keepdims=True)

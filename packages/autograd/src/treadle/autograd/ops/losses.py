@@ -165,4 +165,7 @@ def cross_entropy(
     '0.6931'
     """
     op = CrossEntropy(reduction, ignore_index, label_smoothing)
+    if logits.dtype is nd.float16:  # over many rows, sum and number overflow
+        wide = logits.astype(nd.float32)
+        return (op(wide, targets) if weight is None else op(wide, targets, weight)).astype(logits.dtype)
     return op(logits, targets) if weight is None else op(logits, targets, weight)

@@ -145,9 +145,11 @@ class Std(Var):
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
-        centered = x - xp.mean(x, axis=self.axis, keepdims=True)
-        scale = _quotient_unless_zero(xp, grad * self.weight(x.shape), y)
-        return self.spread(xp, scale, x.shape) * centered
+        wide = _widened(xp, x)
+        centered = wide - xp.mean(wide, axis=self.axis, keepdims=True)
+        scale = _quotient_unless_zero(xp, _widened(xp, grad) * self.weight(x.shape), y)
+        gradient = self.spread(xp, scale, x.shape) * centered
+        return gradient if wide is x else xp.astype(gradient, x.dtype)
 
 
 class Norm(ReduceOp):
@@ -161,20 +163,21 @@ class Norm(ReduceOp):
         if xp is nd:
             y = nd.linalg.vector_norm(x, axis=self.axis, keepdims=self.keepdims)
             return y, (x, y)
-        wide = self._widened(xp, x)
+        wide = _widened(xp, x)
         squares = xp.square(xp.abs(wide) if x.dtype.kind == "c" else wide)
         y = xp.sqrt(xp.sum(squares, axis=self.axis, keepdims=self.keepdims))
         return (y if wide is x else xp.astype(y, x.dtype)), (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
-        wide = self._widened(xp, x)
-        gradient = self.spread(xp, _quotient_unless_zero(xp, self._widened(xp, grad), y), x.shape) * wide
+        wide = _widened(xp, x)
+        gradient = self.spread(xp, _quotient_unless_zero(xp, _widened(xp, grad), y), x.shape) * wide
         return gradient if wide is x else xp.astype(gradient, x.dtype)
 
-    @staticmethod
-    def _widened(xp: Any, x: Any) -> Any:
-        return xp.astype(x, nd.float32) if x.dtype.kind == "f" and x.dtype.itemsize == 2 else x
+
+def _widened(xp: Any, x: Any) -> Any:
+    """Halves as float32, in which their squares and quotients do not overflow."""
+    return xp.astype(x, nd.float32) if x.dtype.kind == "f" and x.dtype.itemsize == 2 else x
 
 
 def _quotient_unless_zero(xp: Any, grad: Any, divisor: Any) -> Any:

@@ -18,9 +18,11 @@ static inline T NAME(gelu_slope)(T x)
     return below + x * (td_exp((T)((T)-0.5 * (x * x))) * (T)0.3989422804014327);
 }
 
-/* s + s (1 - s) x u'(x), with s = sigmoid(u) and u = 2 sqrt(2/pi) (x + 0.044715 x^3). */
+/* s + s (1 - s) x u'(x), with s = sigmoid(u) and u = 2 sqrt(2/pi) (x + 0.044715 x^3). Beyond 30 it is 0 or 1, and no
+ * power of x overflows within. */
 static inline T NAME(gelu_tanh_slope)(T x)
 {
+    x = x < (T)-30 ? (T)-30 : x > (T)30 ? (T)30 : x;
     const T scale = (T)1.5957691216057308, cubic = (T)0.07135481627260025, square = x * x;
     const T below = td_sigmoid((T)(x * (scale + cubic * square)));
     return below + below * ((T)1 - below) * (x * (scale + (T)3 * cubic * square));

@@ -10,12 +10,17 @@ import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor, TupleOp, enable_grad, positive
 from treadle.autograd import grad as gradients_of
 
-__all__ = ["FusedOp", "FusedTupleOp", "dense", "in_one_dtype"]
+__all__ = ["FusedOp", "FusedTupleOp", "dense", "in_one_dtype", "is_half"]
 
 
 def dense(array: Any) -> Any:
     """The array, or a copy of it in C order, as kernels want it."""
     return array if array.is_contiguous else array.copy()
+
+
+def is_half(tensor: Tensor) -> bool:
+    """Whether it is of float16 or bfloat16: where sums and squares of those would overflow, float32 computes."""
+    return tensor.dtype.kind == "f" and tensor.dtype.itemsize == 2
 
 
 def in_one_dtype(*operands: Tensor) -> tuple[Tensor, ...]:

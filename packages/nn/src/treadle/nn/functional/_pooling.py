@@ -162,14 +162,15 @@ def adaptive_max_pool(
     return result
 
 
-def _last_uses(indices: nd.NDArray, size: int) -> Tensor:
+def _last_uses(indices: Tensor) -> Tensor:
     """Where an index is used for the last time in its channel: one element counts where windows chose the same."""
     batch, channels, *places = indices.shape
-    flat = indices.reshape(batch, channels, math.prod(places))
-    order = nd.broadcast_to(nd.arange(flat.shape[2], device=indices.device), flat.shape)
-    users = nd.zeros((batch, channels, size), dtype=order.dtype, device=indices.device)
-    nd.put_along_axis(users, flat, order, axis=2)
-    return Tensor((nd.take_along_axis(users, flat, axis=2) == order).reshape(indices.shape))
+    flat = autograd.reshape(indices, (batch, channels, math.prod(places)))
+    order = autograd.argsort(flat, axis=2)
+    ordered = autograd.take_along_axis(flat, order, axis=2)
+    changes = autograd.not_equal(ordered[:, :, 1:], ordered[:, :, :-1])
+    ends = autograd.concat([changes, autograd.equal(ordered[:, :, :1], ordered[:, :, :1])], axis=2)
+    return autograd.reshape(autograd.take_along_axis(ends, autograd.argsort(order, axis=2), axis=2), indices.shape)
 
 
 def max_unpool(
@@ -200,7 +201,7 @@ def max_unpool(
     numbers = indices if indices.ndim == count + 2 else autograd.expand_dims(indices, axis=0)
 
     def call(x: Tensor) -> Tensor:
-        kept = autograd.where(_last_uses(numbers.data, math.prod(lengths)), x, 0.0)
+        kept = autograd.where(_last_uses(numbers), x, 0.0)
         return autograd.max_pool_gradient(kept, numbers, (*x.shape[:2], *lengths))
 
     result: Tensor = batched(input, count, name, call)

@@ -41,9 +41,8 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None, sc
             f"attention: queries of shape {query.shape} do not fit keys of shape {key.shape}; the last dimensions, the "
             "features, must be equal"
         )
-    if query.dtype.itemsize == 2:  # halves: scores overflow beyond 65504
-        wide = (each.astype(nd.float32) for each in (query, key))
-        return attention_weights(*wide, mask=mask, scale=scale).astype(query.dtype)
+    if query.dtype is nd.float16:  # scores overflow beyond 65504
+        return attention_weights(query.astype(nd.float32), key.astype(nd.float32), mask, scale).astype(query.dtype)
     factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = autograd.ops.MatMul(transpose_b=True)(query * factor, key)
     if mask is not None and mask.dtype.kind not in "bf":

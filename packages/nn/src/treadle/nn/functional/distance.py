@@ -2,6 +2,7 @@
 
 import treadle.autograd as autograd
 from treadle.autograd import Tensor
+from treadle.nn.functional._fused import is_half
 
 __all__ = ["cosine_similarity", "pairwise_distance"]
 
@@ -12,7 +13,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> cosine_similarity(Tensor([[3.0, 4.0]]), Tensor([[3.0, 4.0]])).tolist()
     [1.0]
     """
-    if x1.dtype.itemsize == x2.dtype.itemsize == 2:  # halves have no such eps
+    if is_half(x1) and is_half(x2):  # which have no such eps
         wide = cosine_similarity(x1.astype(nd.float32), x2.astype(nd.float32), dim, eps)
         return wide.astype(nd.result_type(x1.dtype, x2.dtype))
     units = []

@@ -12,7 +12,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd._watching import about_to_write
 from treadle.ndarray import _layers
-from treadle.nn.functional._fused import FusedOp, dense
+from treadle.nn.functional._fused import FusedOp, dense, is_half
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"]
 
@@ -395,7 +395,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     >>> [round(v, 3) for v in normalize(Tensor([3.0, 4.0]), dim=0).tolist()]
     [0.6, 0.8]
     """
-    if input.dtype.itemsize == 2:  # halves have no such eps
+    if is_half(input):  # which have no such eps
         return normalize(input.astype(nd.float32), p, dim, eps).astype(input.dtype)
     length = autograd.linalg.vector_norm(input, axis=dim, keepdims=True, ord=p)
     return input / autograd.where(length.detach() < eps, eps, length)

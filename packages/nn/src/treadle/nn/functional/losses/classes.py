@@ -3,6 +3,7 @@
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.nn.functional._fused import is_half
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
 __all__ = ["dice_loss", "kl_div", "multi_margin_loss", "multilabel_margin_loss", "nll_loss"]
@@ -26,6 +27,9 @@ def nll_loss(
     2.0
     """
     check_reduction(reduction)
+    if is_half(input):  # a sum over many rows overflows, and so does their number
+        wide = nll_loss(input.astype(nd.float32), target, weight, ignore_index=ignore_index, reduction=reduction)
+        return wide.astype(input.dtype)
     axis = min(1, input.ndim - 1)
     if input.ndim == 0 or target.shape != input.shape[:axis] + input.shape[axis + 1 :]:
         raise nd.ShapeError(f"nll_loss: target {target.shape} does not fit log-probabilities of shape {input.shape}")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.nn.functional._fused import is_half
 from treadle.nn.functional.distance import pairwise_distance
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
@@ -61,9 +62,13 @@ def cosine_embedding_loss(
     check_same_shape("cosine_embedding_loss", input1, input2, "input2")
     if input1.ndim not in (1, 2) or target.shape != input1.shape[:-1]:
         raise nd.ShapeError(f"cosine_embedding_loss: target {target.shape} does not fit inputs of {input1.shape}")
+    if is_half(input1) and is_half(input2):  # which have no such eps
+        first, second = (each.astype(nd.float32) for each in (input1, input2))
+        loss = cosine_embedding_loss(first, second, target, margin, reduction=reduction)
+        return loss.astype(nd.result_type(input1.dtype, input2.dtype))
     product = autograd.sum(input1 * input2, axis=-1)
-    squares = [autograd.sum(autograd.square(each), axis=-1) + _COSINE_EPS for each in (input1, input2)]
-    cosine = product / autograd.sqrt(squares[0] * squares[1])
+    lengths = [autograd.sqrt(autograd.sum(autograd.square(each), axis=-1) + _COSINE_EPS) for each in (input1, input2)]
+    cosine = product / (lengths[0] * lengths[1])
     together = autograd.where(Tensor(target.data == 1.0), 1.0 - cosine, 0.0)
     apart = autograd.where(Tensor(target.data == -1.0), autograd.clip(cosine - margin, 0.0, None), 0.0)
     return reduced(together + apart, reduction)

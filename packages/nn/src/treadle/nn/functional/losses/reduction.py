@@ -3,6 +3,7 @@
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.nn.functional._fused import is_half
 
 __all__ = ["check_reduction", "check_same_shape", "matched", "reduced"]
 
@@ -20,6 +21,8 @@ def reduced(losses: Tensor, reduction: str, weight: Tensor | None = None) -> Ten
     """The mean or the sum of ``losses``, or themselves; with weights, of the weighted, the mean over their sum."""
     if weight is not None:
         check_same_shape("a weighted loss", losses, weight, "weight")
+        if reduction != "none" and is_half(losses):
+            return reduced(losses.astype(nd.float32), reduction, weight.astype(nd.float32)).astype(losses.dtype)
         losses = losses * weight
     if reduction == "none":
         return losses
