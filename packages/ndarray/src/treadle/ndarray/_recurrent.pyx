@@ -102,7 +102,7 @@ cdef void _add(char *to, const char *x, int64_t count, int64_t itemsize) noexcep
 
 
 cdef void _backward_block(void *context, int64_t block) noexcept nogil:
-    """by_first_hidden and by_first_cell hold the gradients of the state after the step; at the end, before the first."""
+    """by_first_hidden and by_first_cell hold the gradients of the state after a step, at the end before the first."""
     cdef Sequence *work = <Sequence *>context
     cdef int64_t first = _rows(work, block)
     cdef int64_t rows = _rows(work, block + 1) - first

@@ -67,9 +67,8 @@ class LSTMSequence(_Sequence):
         squashed = nd.empty_like(cells)
         hiddens = nd.empty((steps, batch, hidden.shape[1]), dtype=gates.dtype, device=gates.device)
         given, cell = dense(gates), dense(cell)
-        if len(arrays) == 4 and _recurrent.lstm(
-            given, dense(hidden), cell, dense(weight), on, cells, squashed, hiddens
-        ):
+        operands = given, dense(hidden), cell, dense(weight)
+        if len(arrays) == 4 and _recurrent.lstm(*operands, on, cells, squashed, hiddens):
             return (hiddens, cells), (*arrays, on, squashed, hiddens, cells)
         target = nd.empty_like(cell)
         for step in range(steps):
