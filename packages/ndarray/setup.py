@@ -18,7 +18,7 @@ DEBUG = os.environ.get("TREADLE_DEBUG", "0") not in ("", "0")
 CHECKED = ["-Og", "-g", "-UNDEBUG", "-DTREADLE_DEBUG=1"]
 OPTIMIZATION = CHECKED if DEBUG else [] if SANITIZED else ["-O3", "-g0"]
 C_SOURCES = {
-    "_memory": ["allocator"],
+    "_memory": ["allocator", "heap"],
     "_threads": ["threadpool"],
     "_elementwise": ["slots", "slots_baseline", "slots_avx2", "slots_avx512", "tiles"],
     "_panels": ["isa", "matmul_select", "matmul_baseline", "matmul_avx2", "matmul_avx512", "matmul_workspace"],

@@ -20,6 +20,9 @@ GEOMETRIES: list[dict[str, Any]] = [
     {"lengths": (41,), "kernel": (4,), "stride": (3,), "dilation": (2,), "padding": [(5, 7)]},
     {"lengths": (7, 33), "kernel": (3, 3), "padding": [(1, 1), (1, 1)], "outputs": 17},
     {"lengths": (8, 9), "kernel": (1, 1), "outputs": 15},
+    {"lengths": (14, 14), "kernel": (3, 3), "padding": [(1, 1), (1, 1)], "outputs": 5},
+    {"lengths": (9, 11), "kernel": (3, 2), "stride": (1, 1), "dilation": (2, 1), "outputs": 4},
+    {"lengths": (1, 6, 7), "kernel": (1, 3, 3), "padding": [(0, 0), (1, 1), (1, 1)], "outputs": 3},
     {"lengths": (12, 37), "kernel": (2, 5), "stride": (2, 3), "padding": [(0, 1), (4, 0)], "outputs": 7},
     {"lengths": (6, 7), "kernel": (3, 3), "stride": (4, 4), "padding": [(0, 0), (0, 0)]},
     {"lengths": (6, 20), "kernel": (2, 2), "stride": (1, 2), "dilation": (3, 4), "padding": [(9, 0), (0, 9)]},
@@ -162,7 +165,12 @@ def test_as_the_composition() -> None:
 
 @pytest.mark.parametrize(
     ("x_shape", "weight_shape", "groups"),
-    [((2, 16, 30, 31), (40, 16, 3, 3), 1), ((9, 16, 20, 21), (24, 8, 3, 3), 2), ((4, 64, 33, 30), (64, 1, 3, 3), 64)],
+    [
+        ((2, 16, 30, 31), (40, 16, 3, 3), 1),
+        ((21, 16, 14, 14), (24, 16, 3, 3), 1),
+        ((9, 16, 20, 21), (24, 8, 3, 3), 2),
+        ((4, 64, 33, 30), (64, 1, 3, 3), 64),
+    ],
 )
 def test_results_are_the_same_bits_for_every_number_of_threads(
     x_shape: Any, weight_shape: Any, groups: int, threads: Callable[[int], None]
@@ -177,6 +185,37 @@ def test_results_are_the_same_bits_for_every_number_of_threads(
         of_weight = nd.conv_weight_gradient(out, x, weight_shape, padding=1, groups=groups)
         found.append([each.numpy().tobytes() for each in (out, of_x, of_weight)])
     assert all(each == found[0] for each in found)
+
+
+@pytest.mark.parametrize("lengths", [(9, 9), (5, 40)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.usefixtures("instruction_set")
+def test_the_bias_is_added_after_the_sum(lengths: tuple[int, ...], dtype: str) -> None:
+    generator = np.random.default_rng(0)
+    for outputs, groups in ((12, 1), (12, 3), (4, 4), (2, 1)):
+        x = nd.asarray(generator.standard_normal((3, 4 * groups, *lengths)).astype(dtype))
+        weight = nd.asarray(generator.standard_normal((outputs, 4, 3, 3)).astype(dtype))
+        bias = generator.standard_normal(2 * outputs)
+        plain = nd.conv(x, weight, padding=1, groups=groups).numpy()
+        for given in (bias[:outputs].astype(dtype), bias.astype(dtype)[::-2], bias[:outputs]):
+            found = nd.conv(x, weight, nd.asarray(given), padding=1, groups=groups)
+            assert found.dtype == np.result_type(plain, given).name
+            np.testing.assert_array_equal(found.numpy(), plain + given[:, None, None])
+
+
+@pytest.mark.parametrize(("outputs", "groups"), [(24, 1), (6, 3), (2, 1)])
+def test_weight_gradients_of_many_images_add_up(outputs: int, groups: int) -> None:
+    generator = np.random.default_rng(0)
+    x, gradient = generator.standard_normal((19, 6, 24, 25)), generator.standard_normal((19, outputs, 24, 25))
+    shape = (outputs, 6 // groups, 3, 3)
+    one_by_one = [
+        nd.conv_weight_gradient(
+            nd.asarray(gradient[i : i + 1]), nd.asarray(x[i : i + 1]), shape, padding=1, groups=groups
+        )
+        for i in range(19)
+    ]
+    found = nd.conv_weight_gradient(nd.asarray(gradient), nd.asarray(x), shape, padding=1, groups=groups)
+    np.testing.assert_allclose(found.numpy(), np.sum([each.numpy() for each in one_by_one], axis=0), atol=1e-11)
 
 
 def test_nan_reaches_the_windows_that_see_it_and_no_others() -> None:

@@ -243,3 +243,18 @@ def test_results_do_not_depend_on_threads(threads: Callable[[int], None]) -> Non
         threads(count)
         found.append(results())
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pairs_are_pooled_as_single_elements_are(dtype: str) -> None:
+    """2 x 2 windows against a loop over them, with NaN, infinities and equal elements among them."""
+    for height, width in ((2, 2), (3, 5), (4, 14), (7, 15), (6, 33), (5, 70)):
+        x = GENERATOR.choice([-np.inf, -1.0, 0.0, 1.0, 2.0, np.inf, np.nan], p=[0.3, *[0.12] * 5, 0.1],
+                             size=(2, 3, height, width)).astype(dtype)  # fmt: skip
+        values, indices = nd.max_pool(nd.asarray(x), 2)
+        for place in np.ndindex(values.shape):
+            rows, columns = slice(2 * place[2], 2 * place[2] + 2), slice(2 * place[3], 2 * place[3] + 2)
+            window = x[(*place[:2], rows, columns)]
+            row, column = divmod(int(np.argmax(window)), 2)  # the first NaN, or the first of the largest
+            assert indices[place].item() == (rows.start + row) * width + columns.start + column
+            np.testing.assert_equal(values[place].item(), window[row, column])

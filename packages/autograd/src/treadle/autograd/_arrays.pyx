@@ -24,6 +24,7 @@ cdef BinaryFunction _binary = <BinaryFunction>_taken("binary", b"PyObject *(int,
 cdef UnaryFunction _unary = <UnaryFunction>_taken("unary", b"PyObject *(int, PyObject *)")
 cdef LinearFunction _linear = <LinearFunction>_taken("linear", b"PyObject *(PyObject *, PyObject *, PyObject *)")
 cdef Comparison _alike = <Comparison>_taken("alike", b"int (PyObject *, PyObject *)")
+cdef Counter _nbytes = <Counter>_taken("nbytes", b"int64_t (PyObject *)")
 cdef Counter _version = <Counter>_taken("version", b"int64_t (PyObject *)")
 cdef Letter _inexact_kind = <Letter>_taken("inexact_kind", b"int (PyObject *)")
 
@@ -53,6 +54,10 @@ cpdef long long total_version(tuple saved) except -1:
     for value in saved:
         total += _version(value)
     return total
+
+
+cpdef long long nbytes(value):
+    return _nbytes(value)
 
 
 cpdef int untrack(value) except -1:

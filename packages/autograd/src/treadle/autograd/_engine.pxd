@@ -1,12 +1,12 @@
 # The types of _engine.py.
 cimport cython
 
-from treadle.autograd._arrays cimport alike
+from treadle.autograd._arrays cimport alike, nbytes
 from treadle.autograd._node cimport STATE, GraphView, Node, State
 from treadle.autograd._tables cimport Integers, Slots
 from treadle.autograd._tensor cimport Op, Tensor, constant
 
-cdef object _array_type, _functions, _nd, _lock, _UNSHARED
+cdef object _array_type, _functions, _nd, _lock, _UNSHARED, _ALONE, _OWN_RULES
 
 
 cdef class Run:
@@ -25,6 +25,7 @@ cdef class Run:
     cdef list needed
     cdef list found
     cdef dict target_slots
+    cdef bint dropped
 
     @cython.locals(root=Tensor, node=Tensor, operand=Tensor, slots=Slots, nodes=list, edges=Integers, pending=Integers,
                    inputs=tuple, position=Py_ssize_t, slot=Py_ssize_t)
@@ -40,7 +41,16 @@ cdef class Run:
 
     @cython.locals(node=Tensor, nodes=list, grads=list, pending=Integers, ready=Integers, slot=Py_ssize_t,
                    edge=Py_ssize_t, start=Py_ssize_t, place=Py_ssize_t)
+    cdef list _walk(self)
+
+    @cython.locals(node=Tensor)
     cpdef list finish(self)
+
+    @cython.locals(node=Tensor, slot=Py_ssize_t)
+    cdef int _drop_values(self) except -1
+
+    @cython.locals(node=Tensor, nodes=list, slot=Py_ssize_t)
+    cdef list _unseen(self)
 
     @cython.locals(op=Op, operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t)
     cdef int _propagate(self, Tensor node, grad, Py_ssize_t start) except -1

@@ -1,7 +1,8 @@
 """The engine: reverse-mode differentiation of a graph, without recursion. It holds no data between runs.
 
 1. Discovery. From the roots, breadth first, every node that requires grad gets a slot, and every edge adds one to the
-   in-degree of its operand: the number of contributions its gradient will be summed from.
+   in-degree of its operand: the number of contributions its gradient will be summed from. Then large values that
+   nobody can see any more, and no rule reads, are dropped.
 2. Kahn's algorithm. A slot whose in-degree has fallen to 0 has its whole gradient; its rule runs, its results are
    checked against the operands and added to theirs, and the gradient, the links to the operands and the saved values
    are dropped at once, so that memory falls as the run goes on. A sum that the run alone holds grows where it is.
@@ -15,7 +16,7 @@ import threading
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._arrays import alike
+from treadle.autograd._arrays import alike, nbytes
 from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._op import mirrored
@@ -90,6 +91,7 @@ class Run:
         self.needed: list[bool] | None = None
         self.found: list[Any] | None = None
         self.target_slots: dict[int, list[int]] = {}
+        self.dropped = False
         slots = self._discover(roots)
         for root, gradient in zip(roots, gradients, strict=True):
             self._seed(root, gradient, slots.find(root))
@@ -192,6 +194,49 @@ class Run:
         return order
 
     def finish(self) -> list[Any] | None:
+        """Run the rules; what is left of a graph without values when one fails is freed."""
+        if not self.retain_graph and self.watcher is None:
+            self._drop_values()
+        if not self.dropped:
+            return self._walk()
+        try:
+            return self._walk()
+        except BaseException:
+            for node in self.nodes:
+                if node is not None and node._op is not None:
+                    node._release()
+            raise
+
+    def _drop_values(self) -> None:
+        """Put arrays without memory in the place of large values that only the graph holds.
+
+        Such a value lives on if a rule's saved values have it.
+        """
+        for slot in self._unseen():
+            node = self.nodes[slot]
+            value = node._data
+            node._data = _nd.broadcast_to(_nd.empty((), dtype=value.dtype, device=value.device), value.shape)
+            self.dropped = True
+
+    def _unseen(self) -> list[int]:
+        """The slots of large values that nobody could look at but through the graph: neither hooks nor users' rules."""
+        nodes = self.nodes
+        found: list[int] = []
+        for slot in range(len(nodes)):
+            node = nodes[slot]
+            if node._op is not None and nbytes(node._data) >= _LARGE:
+                found.append(slot)
+        if not found:
+            return found
+        for node in nodes:
+            if node._hooks is not None or node._op_hooks is not None:
+                return []
+            if node._op is not None and not type(node._op).__module__.startswith(_OWN_RULES):
+                return []
+        node = None
+        return [slot for slot in found if _count_node(nodes, slot) - self.pending.at(slot) == _ALONE]
+
+    def _walk(self) -> list[Any] | None:
         """Kahn's algorithm."""
         nodes = self.nodes
         grads = self.grads
@@ -352,4 +397,14 @@ def _calibrate() -> Any:
     return _count_unshared(grad)
 
 
+def _count_node(nodes: list[Any], slot: int) -> int:
+    """How many references there are to a node in a list."""
+    return sys.getrefcount(nodes[slot])
+
+
 _UNSHARED = _calibrate()
+
+_LARGE = 1 << 16  # bytes of a value that is worth dropping before its node's turn
+# Where the ops stand whose rules read of their operands only what was saved, the shape, the dtype and the device:
+_OWN_RULES = ("treadle.autograd.ops.", "treadle.autograd._tuples", "treadle.nn.functional.")
+_ALONE = _count_node([constant(_nd.zeros((1,)))], 0)

@@ -7,7 +7,7 @@ the matrix of windows (_panels.Windows) is no more than a table of offsets. The 
 the fly. Where a group has one or two outputs, as in depthwise convolution, rows are summed directly, without packing.
 
 The gradient of the weight, (channels x taps) x outputs, is the windows' matrix times the transposed gradient of the
-result, one image after the other. That of the input is a convolution again (convolution.py).
+result, summed over runs of images whose sums are added in order. That of the input is a convolution again (convolution.py).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -15,16 +15,19 @@ from libc.string cimport memcpy, memset
 
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
 from treadle.ndarray._panels cimport (
-    Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, smaller)
+    ALIGNMENT, Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, smaller)
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32
 
 cdef enum:
     DIRECT_OUTPUTS = 2  # of a group
+    WIDER = 3  # at most one part in so many is computed between lines
     MANY_UNITS = 8  # images of groups from which on each is one thread's
     UNIT_WORK = 1 << 18  # multiplications in a block of units
     PARALLEL_WORK = 1 << 21
+    MOST_RUNS = 8
+    RUNS_BYTES = 4 << 20
 
 cdef struct Convolution:
     const td_matmul_tiles *tiles
@@ -52,12 +55,18 @@ cdef struct Convolution:
     int64_t phase
     Windows windows
     const char *operand  # the weight, or the gradient of the result
+    const char *bias  # of each output, or NULL
     char *out
+    int64_t line  # elements from one line of places to the next, as they are computed: more than places when wide
+    int64_t span  # of an output
+    bint wide
     bint spreads  # out's elements lie apart
     int64_t out_batch  # strides
     int64_t out_channel
     int64_t out_strides[3]
     int64_t unit_run
+    int64_t runs  # of images
+    char *sums  # over each group's runs
     int failed
 
 
@@ -104,6 +113,19 @@ cdef void _plan_windows(Convolution *c, int64_t *rows) noexcept nogil:
             w.lengths[0] = 1
 
 
+cdef void _widen(Convolution *c) noexcept nogil:
+    """Compute what lies between short lines too: long runs of places are packed in less time."""
+    cdef Windows *w = &c.windows
+    cdef int64_t line = w.strides[1] // c.itemsize
+    c.line, c.span = c.places[2], c.count
+    c.wide = (w.lengths[0] == 1 and w.lengths[1] > 1 and w.lengths[2] < c.tiles.columns
+              and line <= w.lengths[2] + w.lengths[2] // WIDER and w.strides[1] == line * c.itemsize
+              and w.lengths[2] == c.places[2] and c.outputs > DIRECT_OUTPUTS)
+    if c.wide:
+        c.line, c.span = line, (w.lengths[1] - 1) * line + w.lengths[2]
+        w.lengths[1], w.lengths[2] = 1, c.span
+
+
 cdef void _copy_row(const Convolution *c, const char *source, char *row) noexcept nogil:
     """A row of the image into its row of the plane, element i at position before + i."""
     cdef int64_t stride = c.stride[2]
@@ -146,7 +168,7 @@ cdef void _fill_plane(void *context, int64_t channel) noexcept nogil:
 
 cdef void _show_windows(const Convolution *c, int64_t image, int64_t group, char *planes, bint parallel,
                         Windows *windows) noexcept nogil:
-    """The windows of one image and group; `planes` is NULL where the image needs no copy."""
+    """The windows of one image and group; `planes` has room for them where they are copied."""
     cdef Unit unit
     unit.convolution, unit.planes = c, planes
     unit.x = c.x + image * c.x_batch + group * c.channels * c.x_channel
@@ -169,54 +191,72 @@ cdef void _sum_rows(const Convolution *c, const Windows *w, const char *weight, 
             out += w.lengths[1] * row
 
 
-cdef void _spread(const Convolution *c, const char *found, char *out) noexcept nogil:
-    """One unit's results to where they belong."""
-    cdef int64_t channel, i, j, k
-    cdef char *row
-    for channel in range(c.outputs):
+cdef void _scatter_line(const Convolution *c, const char *line, const char *bias, char *to) noexcept nogil:
+    """A line of results to elements that lie apart."""
+    cdef int64_t step = c.out_strides[2]
+    cdef int64_t k
+    for k in range(c.places[2]):
+        if c.itemsize == sizeof(float):
+            (<float *>(to + k * step))[0] = (<const float *>line)[k] + (<const float *>bias)[0]
+        else:
+            (<double *>(to + k * step))[0] = (<const double *>line)[k] + (<const double *>bias)[0]
+
+
+cdef void _finish(const Convolution *c, int64_t group, const char *found, char *out) noexcept nogil:
+    """One unit's results to where they belong, with the bias added; found may be out."""
+    cdef float nothing = -0.0
+    cdef double wide_nothing = -0.0
+    cdef const char *bias = <const char *>&nothing if c.itemsize == sizeof(float) else <const char *>&wide_nothing
+    cdef int64_t output, i, j
+    cdef const char *plane
+    cdef char *to
+    for output in range(c.outputs):
+        if c.bias != NULL:
+            bias = c.bias + (group * c.outputs + output) * c.itemsize
         for i in range(c.places[0]):
+            plane = found + (output * c.span + i * c.places[1] * c.line) * c.itemsize
+            to = out + output * c.out_channel + i * c.out_strides[0]
+            if c.out_strides[2] == c.itemsize:
+                c.tiles.add_to_lines(c.places[1], c.places[2], plane, c.line * c.itemsize, bias, to, c.out_strides[1])
+                continue
             for j in range(c.places[1]):
-                row = out + channel * c.out_channel + i * c.out_strides[0] + j * c.out_strides[1]
-                for k in range(c.places[2]):
-                    if c.itemsize == 4:
-                        (<uint32_t *>(row + k * c.out_strides[2]))[0] = (<const uint32_t *>found)[k]
-                    else:
-                        (<uint64_t *>(row + k * c.out_strides[2]))[0] = (<const uint64_t *>found)[k]
-                found += c.places[2] * c.itemsize
+                _scatter_line(c, plane + j * c.line * c.itemsize, bias, to + j * c.out_strides[1])
+
+
+cdef int _multiply_windows(const Convolution *c, const Windows *windows, const char *weight, char *out,
+                           bint parallel) noexcept nogil:
+    cdef int64_t k = c.channels * c.taps
+    cdef Product p
+    if c.outputs <= DIRECT_OUTPUTS:
+        _sum_rows(c, windows, weight, out)
+        return 0
+    p.tiles, p.itemsize, p.m, p.n, p.k = c.tiles, c.itemsize, c.outputs, c.span, k
+    p.a.data, p.a.row, p.a.column = <char *>weight, k * c.itemsize, c.itemsize
+    p.b.data, p.b.row, p.b.column = NULL, 0, 0
+    p.out.data, p.out.row, p.out.column = out, c.span * c.itemsize, c.itemsize
+    p.a_windows, p.b_windows, p.accumulate = NULL, windows, False
+    return multiply_blocked(&p, parallel)
 
 
 cdef int _convolve_unit(const Convolution *c, int64_t number, bint parallel) noexcept nogil:
     cdef int64_t image = number // c.groups
     cdef int64_t group = number % c.groups
-    cdef int64_t k = c.channels * c.taps
-    cdef char *planes = acquire_memory(c.channels * c.plane) if c.copies else NULL
-    cdef const char *weight = c.operand + group * c.outputs * k * c.itemsize
+    cdef bint moves = c.spreads or c.wide
+    cdef int64_t planes = ceil_div(c.channels * c.plane, ALIGNMENT) * ALIGNMENT if c.copies else 0
+    cdef int64_t found = c.outputs * c.span * c.itemsize if moves else 0
+    cdef char *memory = acquire_memory(planes + found)
+    cdef const char *weight = c.operand + group * c.outputs * c.channels * c.taps * c.itemsize
     cdef char *target = c.out + image * c.out_batch + group * c.outputs * c.out_channel
-    cdef char *out = acquire_memory(c.outputs * c.count * c.itemsize) if c.spreads else target
+    cdef char *out = memory + planes if moves else target
     cdef Windows windows
-    cdef Product p
-    cdef int status = 0
-    if (c.copies and planes == NULL) or out == NULL:
-        if planes != NULL:
-            release_memory(planes)
-        if c.spreads and out != NULL:
-            release_memory(out)
+    cdef int status
+    if memory == NULL:
         return -1
-    _show_windows(c, image, group, planes, parallel, &windows)
-    if c.outputs <= DIRECT_OUTPUTS:
-        _sum_rows(c, &windows, weight, out)
-    else:
-        p.tiles, p.itemsize, p.m, p.n, p.k = c.tiles, c.itemsize, c.outputs, c.count, k
-        p.a.data, p.a.row, p.a.column = <char *>weight, k * c.itemsize, c.itemsize
-        p.b.data, p.b.row, p.b.column = NULL, 0, 0
-        p.out.data, p.out.row, p.out.column = out, c.count * c.itemsize, c.itemsize
-        p.a_windows, p.b_windows, p.accumulate = NULL, &windows, False
-        status = multiply_blocked(&p, parallel)
-    if c.spreads:
-        _spread(c, out, target)
-        release_memory(out)
-    if planes != NULL:
-        release_memory(planes)
+    _show_windows(c, image, group, memory, parallel, &windows)
+    status = _multiply_windows(c, &windows, weight, out, parallel)
+    if status == 0 and (moves or c.bias != NULL):
+        _finish(c, group, out, target)
+    release_memory(memory)
     return status
 
 
@@ -254,12 +294,12 @@ cdef void _dot_rows(const Convolution *c, const Windows *w, const char *gradient
         out += c.channels * c.taps * c.itemsize
 
 
-cdef int _differentiate_group(const Convolution *c, int64_t group, bint parallel) noexcept nogil:
-    """The sum over the images, in order."""
+cdef int _differentiate_images(const Convolution *c, int64_t group, int64_t first, int64_t end, char *out,
+                               bint parallel) noexcept nogil:
+    """The sum over some images, in order."""
     cdef int64_t k = c.channels * c.taps
     cdef int64_t area = c.outputs * c.count * c.itemsize
     cdef char *planes = acquire_memory(c.channels * c.plane) if c.copies else NULL
-    cdef char *out = c.out + group * c.outputs * k * c.itemsize
     cdef Windows windows
     cdef Product p
     cdef int64_t image
@@ -272,7 +312,7 @@ cdef int _differentiate_group(const Convolution *c, int64_t group, bint parallel
     p.b.row, p.b.column = c.itemsize, c.count * c.itemsize
     p.out.data, p.out.row, p.out.column = out, c.outputs * c.itemsize, c.itemsize
     p.a_windows, p.b_windows, p.accumulate = &windows, NULL, True
-    for image in range(c.batch):
+    for image in range(first, end):
         _show_windows(c, image, group, planes, parallel, &windows)
         p.b.data = <char *>c.operand + (image * c.groups + group) * area
         if c.outputs <= DIRECT_OUTPUTS:
@@ -286,24 +326,66 @@ cdef int _differentiate_group(const Convolution *c, int64_t group, bint parallel
 
 cdef void _differentiate_groups(void *context, int64_t group) noexcept nogil:
     cdef Convolution *c = <Convolution *>context
-    if _differentiate_group(c, group, False) != 0:
+    cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
+    if _differentiate_images(c, group, 0, c.batch, c.out + group * area, False) != 0:
         c.failed = 1
 
 
+cdef void _differentiate_part(void *context, int64_t part) noexcept nogil:
+    """Of one group and one run of images."""
+    cdef Convolution *c = <Convolution *>context
+    cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
+    cdef int64_t group = part // c.runs
+    cdef int64_t run = part % c.runs
+    if _differentiate_images(c, group, run * c.batch // c.runs, (run + 1) * c.batch // c.runs,
+                             c.sums + part * area, False) != 0:
+        c.failed = 1
+
+
+cdef void _add_runs(const Convolution *c) noexcept nogil:
+    """Each group's gradient, from the sums over its runs of images, in order."""
+    cdef int64_t area = c.outputs * c.channels * c.taps
+    cdef int64_t group, run, i
+    cdef const char *sums = c.sums
+    cdef char *out = c.out
+    for group in range(c.groups):
+        memcpy(out, sums, <size_t>(area * c.itemsize))
+        for run in range(1, c.runs):
+            sums += area * c.itemsize
+            if c.itemsize == sizeof(float):
+                for i in range(area):
+                    (<float *>out)[i] += (<const float *>sums)[i]
+            else:
+                for i in range(area):
+                    (<double *>out)[i] += (<const double *>sums)[i]
+        sums += area * c.itemsize
+        out += area * c.itemsize
+
+
 cdef void _differentiate(Convolution *c) noexcept nogil:
-    cdef bint parallel = (<double>c.batch * c.groups * c.outputs * c.count * c.channels * c.taps >= PARALLEL_WORK)
+    """Threads take groups where there are many, else runs of images, unless the sums of these would take much memory."""
+    cdef double work = <double>c.batch * c.groups * c.outputs * c.count * c.channels * c.taps
+    cdef bint parallel = work >= PARALLEL_WORK
+    cdef int64_t area = c.outputs * c.channels * c.taps * c.itemsize
     cdef int64_t group
     if c.groups >= MANY_UNITS:
         run_blocks(c.groups, _differentiate_groups, c, parallel)
         return
-    for group in range(c.groups):
-        if _differentiate_group(c, group, parallel) != 0:
-            c.failed = 1
+    c.runs = smaller(smaller(c.batch, MOST_RUNS), RUNS_BYTES // (c.groups * area)) if parallel else 1
+    c.sums = acquire_memory(c.runs * c.groups * area) if c.runs > 1 else NULL
+    if c.sums == NULL:
+        for group in range(c.groups):
+            if _differentiate_images(c, group, 0, c.batch, c.out + group * area, parallel) != 0:
+                c.failed = 1
+        return
+    run_blocks(c.runs * c.groups, _differentiate_part, c, True)
+    _add_runs(c)
+    release_memory(c.sums)
 
 
 # --- from arrays ------------------------------------------------------------------------------------------------------
-cdef int _run(Strided x, Strided operand, Strided out, tuple outputs_groups, object geometry, tuple places,
-              bint differentiate) except -1:
+cdef int _run(Strided x, Strided operand, Strided bias, Strided out, tuple outputs_groups, object geometry,
+              tuple places, bint differentiate) except -1:
     """Arrays of one floating dtype, all dense but x and a convolution's out, none empty; at most three spatial axes."""
     cdef Convolution c
     cdef int64_t after[3]
@@ -316,6 +398,7 @@ cdef int _run(Strided x, Strided operand, Strided out, tuple outputs_groups, obj
     c.channels = x.view.shape[1] // c.groups
     c.x, c.x_batch, c.x_channel = x.view.data, x.view.strides[0], x.view.strides[1]
     c.operand, c.out = operand.view.data, out.view.data
+    c.bias = NULL if bias is None else bias.view.data
     c.spreads = not out.dense
     c.out_batch, c.out_channel = out.view.strides[0], out.view.strides[1]
     c.taps, c.count = 1, 1
@@ -340,6 +423,7 @@ cdef int _run(Strided x, Strided operand, Strided out, tuple outputs_groups, obj
         if differentiate:
             _differentiate(&c)
         else:
+            _widen(&c)
             _convolve(&c)
         release_memory(rows)
     if c.failed:
@@ -347,10 +431,13 @@ cdef int _run(Strided x, Strided operand, Strided out, tuple outputs_groups, obj
     return 0
 
 
-def convolve(Strided x not None, Strided weight not None, Strided out not None, int64_t outputs, int64_t groups,
-             geometry, tuple places):
-    """out, (batch, groups * outputs, *places), from dense weight, (groups * outputs, channels, *kernel)."""
-    _run(x, weight, out, (outputs, groups), geometry, places, False)
+def convolve(Strided x not None, Strided weight not None, Strided bias or None, Strided out not None, int64_t outputs,
+             int64_t groups, geometry, tuple places):
+    """out, (batch, groups * outputs, *places), from dense weight, (groups * outputs, channels, *kernel).
+
+    bias is dense, (groups * outputs,) of the same dtype, or None.
+    """
+    _run(x, weight, bias, out, (outputs, groups), geometry, places, False)
 
 
 def differentiate(Strided x not None, Strided gradient not None, Strided out not None, int64_t outputs, int64_t groups,
@@ -359,7 +446,7 @@ def differentiate(Strided x not None, Strided gradient not None, Strided out not
 
     With at most DIRECT_OUTPUTS outputs a group, out is (groups, outputs, channels * taps).
     """
-    _run(x, gradient, out, (outputs, groups), geometry, places, True)
+    _run(x, gradient, None, out, (outputs, groups), geometry, places, True)
 
 
 def is_direct(int64_t outputs):

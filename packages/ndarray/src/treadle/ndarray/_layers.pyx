@@ -96,16 +96,17 @@ def activation_gradient(str op, Strided gradient not None, Strided saved not Non
 
 
 # --- pooling ----------------------------------------------------------------------------------------------------------
-cdef void _pool_block(void *context, int64_t plane) noexcept nogil:
+cdef void _pool_block(void *context, int64_t block) noexcept nogil:
     cdef const Job *job = <const Job *>context
-    job.kernels.max_pool(job.pool, job.x + plane * job.width * job.itemsize, (job.rows - plane) * job.width,
-                         job.out + plane * job.places * job.itemsize, job.indices + plane * job.places)
+    cdef int64_t plane
+    for plane in range(block * job.rows_per_block, _end(job, block)):
+        job.kernels.max_pool(job.pool, job.x + plane * job.width * job.itemsize, (job.rows - plane) * job.width,
+                             job.out + plane * job.places * job.itemsize, job.indices + plane * job.places)
 
 
 cdef int64_t _read_axes(object given, int64_t filling, int64_t *to) except -1:
     """Up to three numbers, those of missing axes in front; their product."""
-    cdef int missing = 3 - <int>len(given)
-    cdef int axis
+    cdef int axis, missing = 3 - <int>len(given)
     cdef int64_t product = 1
     for axis in range(3):
         to[axis] = filling if axis < missing else given[axis - missing]
@@ -125,15 +126,12 @@ def max_pool(Strided x not None, tuple places, geometry):
         return None
     job.width = _read_axes(x.shape_tuple()[2:], 1, pool.length)
     job.places = _read_axes(places, 1, pool.places)
-    if job.width >= 1 << 30 or job.places == 0:
-        return None
     _read_axes(geometry.kernel, 1, pool.kernel)
     _read_axes(geometry.stride, 1, pool.stride)
     _read_axes(geometry.dilation, 1, pool.dilation)
     _read_axes([before for before, _ in geometry.padding], 0, pool.padding)
-    if max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE:
-        return None
-    if 17 * pool.stride[2] + pool.kernel[2] * pool.dilation[2] > TD_POOL_STAGE:
+    if (job.width >= 1 << 30 or job.places == 0 or max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE
+            or 17 * pool.stride[2] + pool.kernel[2] * pool.dilation[2] > TD_POOL_STAGE):
         return None
     for axis in range(2, x.view.ndim):
         shape.shape[axis] = places[axis - 2]
@@ -143,20 +141,22 @@ def max_pool(Strided x not None, tuple places, geometry):
         method(x, geometry, values, indices)
         return values, indices
     job.kernels, job.pool, job.itemsize = &_layers.types[x.view.dtype], &pool, x.dtype.itemsize
-    job.rows = x.view.shape[0] * x.view.shape[1]
     job.x, job.out, job.indices = x.view.data, values.view.data, <int64_t *>indices.view.data
     with nogil:
-        parallel_for(job.rows, _pool_block, &job)
+        parallel_for(_blocks(&job, shape.shape[0] * shape.shape[1], job.width), _pool_block, &job)
     return values, indices
 
 
-cdef void _pool_gradient_block(void *context, int64_t plane) noexcept nogil:
+cdef void _pool_gradient_block(void *context, int64_t block) noexcept nogil:
     cdef Job *job = <Job *>context
-    cdef char *out = job.out + plane * job.width * job.itemsize
-    memset(out, 0, <size_t>(job.width * job.itemsize))
-    if not job.kernels.max_pool_gradient(job.places, job.width, job.gradient + plane * job.places * job.itemsize,
-                                         job.indices + plane * job.places, out):
-        job.failed = 1
+    cdef int64_t plane
+    cdef char *out
+    for plane in range(block * job.rows_per_block, _end(job, block)):
+        out = job.out + plane * job.width * job.itemsize
+        memset(out, 0, <size_t>(job.width * job.itemsize))
+        if not job.kernels.max_pool_gradient(job.places, job.width, job.gradient + plane * job.places * job.itemsize,
+                                             job.indices + plane * job.places, out):
+            job.failed = 1
 
 
 def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple input_shape):
@@ -182,7 +182,7 @@ def max_pool_gradient(Strided gradient not None, Strided indices not None, tuple
     job.kernels, job.itemsize, job.failed = &_layers.types[gradient.view.dtype], gradient.dtype.itemsize, 0
     job.gradient, job.indices, job.out = gradient.view.data, <int64_t *>indices.view.data, out.view.data
     with nogil:
-        parallel_for(shape.shape[0] * shape.shape[1], _pool_gradient_block, &job)
+        parallel_for(_blocks(&job, shape.shape[0] * shape.shape[1], job.width), _pool_gradient_block, &job)
     return None if job.failed else out
 
 

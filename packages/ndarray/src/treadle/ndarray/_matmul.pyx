@@ -40,6 +40,8 @@ cdef enum:
     ROWS_RUN = 2048  # products that are added one after another, at most
     DOTS_RUN = 8192  # the same where each lane of a vector has a sum of its own
     BLOCKED_RUN = 1 << 16  # the same where panels have
+    THIN_AREA = 1 << 14  # elements of out up to which the threads take runs
+    THIN_RUN = 2048
     MERGE_COLUMNS = 128
     PARTS_BYTES = 2048  # of runs' results that the stack holds
 
@@ -273,7 +275,7 @@ cdef int _multiply_long(Product *p, int64_t longest, bint parallel) noexcept nog
     total.parts = aligned(memory) if nbytes <= PARTS_BYTES else acquire_memory(nbytes)
     if total.parts == NULL:
         return -1
-    run_blocks(total.runs, _run_block, &total, parallel and p.m * p.n <= DIRECT_COLUMNS)
+    run_blocks(total.runs, _run_block, &total, parallel and p.m * p.n <= THIN_AREA)
     if not total.failed:
         _merge_runs(&total, &p.out)
     if nbytes > PARTS_BYTES:
@@ -294,7 +296,7 @@ cdef int64_t _longest_run(const Product *p, double work) noexcept nogil:
         return DOTS_RUN
     if p.m == 1 or _is_direct(p, work):
         return ROWS_RUN
-    return BLOCKED_RUN
+    return THIN_RUN if p.m > 2 * p.tiles.rows and p.m * p.n <= THIN_AREA else BLOCKED_RUN
 
 
 cdef int _multiply(Product *p) noexcept nogil:

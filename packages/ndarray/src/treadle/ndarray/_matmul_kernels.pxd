@@ -19,6 +19,8 @@ cdef extern from "kernels/matmul_kernels.h" nogil:
                         char *out) noexcept nogil
         void (*pack_at)(int64_t rows, int64_t columns, int64_t width, const char *source, const int64_t *offsets,
                         char *to) noexcept nogil
+        void (*add_to_lines)(int64_t lines, int64_t columns, const char *source, int64_t from_line, const char *x,
+                             char *to, int64_t to_line) noexcept nogil
         void (*combine_at)(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b, int64_t b_row,
                            const int64_t *offsets, char *out, int64_t out_row) noexcept nogil
         void (*dots_at)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, const char *b,

@@ -6,3 +6,4 @@ cdef object linear(object x, object weight, object bias)
 cdef bint alike(object x, object y) noexcept
 cdef int64_t version(object value) noexcept
 cdef int inexact_kind(object value) noexcept
+cdef int64_t nbytes(object value) noexcept

@@ -62,3 +62,8 @@ cdef int inexact_kind(object value) noexcept:
         return 0
     cdef int dtype = (<Strided>value).view.dtype
     return c"f" if is_floating(dtype) else c"c" if is_complex(dtype) else 0
+
+
+cdef int64_t nbytes(object value) noexcept:
+    """The bytes of an array's elements; 0 for what is no array."""
+    return (<Strided>value).size * (<Strided>value).dtype.itemsize if is_array(value) else 0

@@ -57,6 +57,8 @@ def conv(
     if bias is not None and bias.shape != (outputs,):
         raise ShapeError(f"conv: a bias of shape {bias.shape} for {outputs} outputs")
     if fused_convolution.serves(x, weight.shape):
+        if bias is not None and fused_convolution.takes(bias, x):
+            return fused_convolution.convolve(x, weight, geometry, places, groups, bias=bias)
         out = fused_convolution.convolve(x, weight, geometry, places, groups)
     else:
         shape = (x.shape[0], outputs, *places)

@@ -14,7 +14,7 @@ from treadle.ndarray._array import NDArray
 from treadle.ndarray.creation import empty, zeros
 from treadle.ndarray.geometry import Geometry
 
-__all__ = ["convolve", "differentiate_input", "differentiate_weight", "serves"]
+__all__ = ["convolve", "differentiate_input", "differentiate_weight", "serves", "takes"]
 
 
 def serves(x: NDArray, weight_shape: tuple[int, ...]) -> bool:
@@ -25,6 +25,11 @@ def serves(x: NDArray, weight_shape: tuple[int, ...]) -> bool:
     )  # fmt: skip
 
 
+def takes(bias: NDArray, x: NDArray) -> bool:
+    """Whether :func:`convolve` adds the bias too."""
+    return bias.dtype is x.dtype and bias.device is x.device and bias.is_contiguous
+
+
 def convolve(
     x: NDArray,
     weight: NDArray,
@@ -32,15 +37,16 @@ def convolve(
     places: tuple[int, ...],
     groups: int,
     out: NDArray | None = None,
+    bias: NDArray | None = None,
 ) -> NDArray:
-    """The convolution of x with weight, both of one dtype, perhaps into a view."""
+    """The convolution of x with weight, both of one dtype, perhaps into a view; bias as :func:`takes` says."""
     outputs = weight.shape[0]
     if out is None:
         out = empty((x.shape[0], outputs, *places), dtype=x.dtype)
     weight = weight if weight.is_contiguous else weight.copy()
     if out.size:
         geometry = _bounded(geometry, x, places)
-        _convolution.convolve(x, weight, out, outputs // groups, groups, geometry, places)
+        _convolution.convolve(x, weight, bias, out, outputs // groups, groups, geometry, places)
     return out
 
 

@@ -1,4 +1,4 @@
-/* Host memory for arrays: 64-byte aligned blocks from a cache of free lists by size class.
+/* Host memory for arrays: 64-byte aligned blocks, kept for the next ones when they are freed.
  * Called with the GIL held, which is its lock. */
 #ifndef TREADLE_ALLOCATOR_H
 #define TREADLE_ALLOCATOR_H
@@ -8,7 +8,7 @@
 typedef struct {
     int64_t in_use;  /* bytes handed out */
     int64_t peak;    /* the most of them since td_reset_peak */
-    int64_t cached;  /* bytes waiting in free lists */
+    int64_t cached;  /* bytes freed and kept */
     int64_t blocks;  /* blocks handed out */
 } td_memory_statistics;
 

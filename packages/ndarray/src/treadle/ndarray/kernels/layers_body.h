@@ -19,9 +19,13 @@
 #define TD_VECTOR 16 /* bytes of a vector */
 #endif
 #define EVEN_2(x, y) __builtin_shufflevector(x, y, 0, 2)
+#define ODD_2(x, y) __builtin_shufflevector(x, y, 1, 3)
 #define EVEN_4(x, y) __builtin_shufflevector(x, y, 0, 2, 4, 6)
+#define ODD_4(x, y) __builtin_shufflevector(x, y, 1, 3, 5, 7)
 #define EVEN_8(x, y) __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD_8(x, y) __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15)
 #define EVEN_16(x, y) __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define ODD_16(x, y) __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
 
 extern const td_layers TD_LAYERS;
 
@@ -29,10 +33,13 @@ extern const td_layers TD_LAYERS;
 #define I int32_t
 #if TD_VECTOR == 64
 #define EVEN_LANES(x, y) EVEN_16(x, y)
+#define ODD_LANES(x, y) ODD_16(x, y)
 #elif TD_VECTOR == 32
 #define EVEN_LANES(x, y) EVEN_8(x, y)
+#define ODD_LANES(x, y) ODD_8(x, y)
 #else
 #define EVEN_LANES(x, y) EVEN_4(x, y)
+#define ODD_LANES(x, y) ODD_4(x, y)
 #endif
 #define SFX f32
 #include "layers_gradients.h"
@@ -45,14 +52,18 @@ extern const td_layers TD_LAYERS;
 #undef SFX
 #undef I
 #undef EVEN_LANES
+#undef ODD_LANES
 #define T double
 #define I int64_t
 #if TD_VECTOR == 64
 #define EVEN_LANES(x, y) EVEN_8(x, y)
+#define ODD_LANES(x, y) ODD_8(x, y)
 #elif TD_VECTOR == 32
 #define EVEN_LANES(x, y) EVEN_4(x, y)
+#define ODD_LANES(x, y) ODD_4(x, y)
 #else
 #define EVEN_LANES(x, y) EVEN_2(x, y)
+#define ODD_LANES(x, y) ODD_2(x, y)
 #endif
 #define SFX f64
 #include "layers_gradients.h"

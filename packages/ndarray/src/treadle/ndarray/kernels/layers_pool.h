@@ -36,11 +36,11 @@ static int64_t NAME(first_inside)(const td_pool *pool, const int64_t *place)
 }
 
 /* best and at take the elements x[0], x[step], ..., whose indices are index + steps. */
-#define TAKE_TAP(value) \
+#define TAKE_TAP(value, index) \
     { \
         const NAME(pool_places) better = ((value) > best) | (((value) != (value)) & (best == best)); \
         best = (NAME(pool_vector))((better & (NAME(pool_places))(value)) | (~better & (NAME(pool_places))best)); \
-        at = (better & (steps + index)) | (~better & at); \
+        at = (better & (steps + (index))) | (~better & at); \
     }
 
 /* The places [place[2], place[2] + PLACES) of a row. room: elements from x to the end of the array. */
@@ -84,29 +84,78 @@ static inline void NAME(pool_vector_of)(const td_pool *pool, const T *x, int64_t
                     for (int lane = 0; lane < PLACES; lane++)
                         value[lane] = from[lane * stride];
                 }
-                TAKE_TAP(value)
+                TAKE_TAP(value, index)
             }
         }
     }
     memcpy(values, &best, sizeof best);
     memcpy(indices, &at, sizeof at);
 }
+/* Windows of 2 x 2 side by side, all inside of one plane: by far the most common. */
+static int NAME(is_pool_of_pairs)(const td_pool *pool)
+{
+    return pool->kernel[0] == 1 && pool->places[0] == 1 && pool->padding[0] == 0 && pool->kernel[1] == 2
+        && pool->kernel[2] == 2 && pool->stride[1] == 2 && pool->stride[2] == 2 && pool->dilation[1] == 1
+        && pool->dilation[2] == 1 && pool->padding[1] == 0 && pool->padding[2] == 0
+        && 2 * pool->places[1] <= pool->length[1] && 2 * pool->places[2] <= pool->length[2];
+}
+
+/* PLACES windows whose upper left elements are x[0], x[2], ...; index is that of x[0]. */
+static inline void NAME(pool_pairs)(const T *x, int64_t line, int64_t index, T *values, int64_t *indices)
+{
+    NAME(pool_vector) low, high, best, value;
+    NAME(pool_places) at, steps;
+    for (int lane = 0; lane < PLACES; lane++)
+        steps[lane] = (I)(2 * lane);
+    memcpy(&low, x, sizeof low);
+    memcpy(&high, x + PLACES, sizeof high);
+    best = EVEN_LANES(low, high);
+    at = steps + (I)index;
+    value = ODD_LANES(low, high);
+    TAKE_TAP(value, (I)(index + 1))
+    memcpy(&low, x + line, sizeof low);
+    memcpy(&high, x + line + PLACES, sizeof high);
+    value = EVEN_LANES(low, high);
+    TAKE_TAP(value, (I)(index + line))
+    value = ODD_LANES(low, high);
+    TAKE_TAP(value, (I)(index + line + 1))
+    memcpy(values, &best, sizeof best);
+    for (int lane = 0; lane < PLACES; lane++)
+        indices[lane] = at[lane];
+}
 #undef TAKE_TAP
 
+/* Whole vectors are written where they stay inside of the plane's results: the next ones overwrite what is too much. */
 static void NAME(max_pool)(const td_pool *pool, const char *plane, int64_t room, char *values, int64_t *indices)
 {
-    T *out = (T *)values, best[PLACES];
+    const T *x = (const T *)plane;
+    const int is_of_pairs = NAME(is_pool_of_pairs)(pool);
+    const int64_t line = pool->length[2], lines = pool->places[0] * pool->places[1];
+    T *out = (T *)values, *const last = out + lines * pool->places[2] - PLACES, best[PLACES];
     I at[PLACES];
-    int64_t place[3];
+    int64_t place[3], wide[PLACES];
     for (place[0] = 0; place[0] < pool->places[0]; place[0]++)
         for (place[1] = 0; place[1] < pool->places[1]; place[1]++)
             for (place[2] = 0; place[2] < pool->places[2];) {
                 const int64_t left = pool->places[2] - place[2], n = left < PLACES ? left : PLACES;
-                NAME(pool_vector_of)(pool, (const T *)plane, room, place, best, at);
-                for (int64_t j = 0; j < n; j++, place[2]++) {
-                    *out++ = best[j];
-                    *indices++ = at[j] >= 0 ? at[j] : NAME(first_inside)(pool, place);
+                const int64_t index = 2 * (place[1] * line + place[2]);
+                if (is_of_pairs && index + line + 2 * PLACES <= room) {
+                    const int whole = out <= last;
+                    NAME(pool_pairs)(x + index, line, index, whole ? out : best, whole ? indices : wide);
+                    for (int64_t j = 0; j < n && !whole; j++) {
+                        out[j] = best[j];
+                        indices[j] = wide[j];
+                    }
+                    place[2] += n;
+                } else {
+                    NAME(pool_vector_of)(pool, x, room, place, best, at);
+                    for (int64_t j = 0; j < n; j++, place[2]++) {
+                        out[j] = best[j];
+                        indices[j] = at[j] >= 0 ? at[j] : NAME(first_inside)(pool, place);
+                    }
                 }
+                out += n;
+                indices += n;
             }
 }
 #undef PLACES

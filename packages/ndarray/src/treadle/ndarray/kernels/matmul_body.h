@@ -107,7 +107,8 @@ TD_TYPES_BOOL(DEFINE_PLAIN, sum | (x & y))
 #define ITEMSIZE_SLOT(sfx, ctype, ...) [TD_##sfx] = sizeof(ctype),
 #define TILE_SLOTS(sfx) \
     {TILE_ROWS, 2 * VECTOR_BYTES / (int)sizeof(JOIN(element, sfx)), JOIN(tile, sfx), JOIN(pack, sfx), JOIN(dots, sfx), \
-     JOIN(combine, sfx), JOIN(pack_at, sfx), JOIN(combine_at, sfx), JOIN(dots_at, sfx)}
+     JOIN(combine, sfx), JOIN(pack_at, sfx), JOIN(add_to_lines, sfx), JOIN(combine_at, sfx), \
+     JOIN(dots_at, sfx)}
 
 const td_matmul_kernels MATMUL_KERNELS = {
     .f32 = TILE_SLOTS(f32),

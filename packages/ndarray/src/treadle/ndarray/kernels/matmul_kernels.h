@@ -28,6 +28,8 @@ typedef struct {
 
     /* The rows of convolution lie at given offsets; window_loops.h says more. */
     void (*pack_at)(int64_t rows, int64_t columns, int64_t width, const char *from, const int64_t *offsets, char *to);
+    void (*add_to_lines)(int64_t lines, int64_t columns, const char *from, int64_t from_line, const char *x, char *to,
+                         int64_t to_line);
     void (*combine_at)(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b, int64_t b_row,
                        const int64_t *offsets, char *out, int64_t out_row);
     void (*dots_at)(int64_t rows, int64_t columns, int64_t k, const char *a, int64_t a_row, const char *b,

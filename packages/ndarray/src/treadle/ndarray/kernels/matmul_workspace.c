@@ -7,9 +7,10 @@
 
 #define ALIGNMENT 64
 #define HUGE_PAGE ((int64_t)2 << 20)
-#define HUGE_FROM ((int64_t)128 << 10) /* packed slivers are walked again and again: address translation counts */
-#define KEEP_AT_MOST (TD_SANITIZED ? -1 : (int64_t)32 << 20)
-#define SHELVES 4 /* blocks that are kept: some threads, or one that needs several */
+#define HUGE_FROM ((int64_t)512 << 10) /* packed slivers are walked again and again: address translation counts */
+#define SHELVES 16 /* blocks that are kept: two for each of some threads */
+#define LARGE_SHELVES 4
+#define KEEP_AT_MOST(shelf) (TD_SANITIZED ? -1 : (int64_t)((shelf) < LARGE_SHELVES ? 32 : 4) << 20)
 
 /* A block begins with its size, so that one atomic pointer is all there is to exchange. */
 static _Atomic(int64_t *) kept[SHELVES];
@@ -37,12 +38,11 @@ static int64_t *fresh(int64_t nbytes)
 char *td_workspace_acquire(int64_t nbytes)
 {
     for (int shelf = 0; shelf < SHELVES; shelf++) {
-        int64_t *block = atomic_exchange(&kept[shelf], NULL);
+        int64_t *block = atomic_load(&kept[shelf]) == NULL ? NULL : atomic_exchange(&kept[shelf], NULL);
         if (block != NULL && *block >= nbytes)
             return (char *)block + ALIGNMENT;
-        free(block);
         if (block != NULL)
-            break; /* the new one takes its place */
+            free(atomic_exchange(&kept[shelf], block)); /* back to its place, which another one may have taken since */
     }
     int64_t *block = fresh(nbytes);
     return block == NULL ? NULL : (char *)block + ALIGNMENT;
@@ -51,7 +51,7 @@ char *td_workspace_acquire(int64_t nbytes)
 void td_workspace_release(char *memory)
 {
     int64_t *block = (int64_t *)(memory - ALIGNMENT);
-    for (int shelf = 0; shelf < SHELVES && block != NULL && *block <= KEEP_AT_MOST; shelf++)
+    for (int shelf = 0; shelf < SHELVES && block != NULL && *block <= KEEP_AT_MOST(shelf); shelf++)
         block = atomic_exchange(&kept[shelf], block);
     free(block);
 }

@@ -26,6 +26,23 @@ static void NAME(pack_at)(int64_t rows, int64_t columns, int64_t width, const ch
     }
 }
 
+/* to[i, j] = from[i, j] + x; to may be from. */
+static void NAME(add_to_lines)(int64_t lines, int64_t columns, const char *from, int64_t from_line, const char *x,
+                               char *to, int64_t to_line)
+{
+    const int64_t whole = columns / LANES * LANES;
+    const MASK_TYPE mask = MASK_OF(columns - whole);
+    const VEC added = SPREAD(*(const T *)x);
+    for (int64_t i = 0; i < lines; i++, from += from_line, to += to_line) {
+        const T *line = (const T *)from;
+        T *target = (T *)to;
+        for (int64_t j = 0; j < whole; j += LANES)
+            STORE(target + j, LOAD(line + j) + added);
+        if (whole < columns)
+            STORE_PART(target + whole, mask, LOAD_PART(line + whole, mask) + added);
+    }
+}
+
 /* `count` vectors of one row, the last of them perhaps a part. */
 INLINE void NAME(combine_at_body)(const int count, const int whole, MASK_TYPE mask, int64_t k, const T *a,
                                   const char *b, const int64_t *offsets, T *out)
