@@ -12,7 +12,7 @@ def test_parts_of_a_tensor_add_to_one_gradient(device: str) -> None:
     x = ag.Tensor(rows, requires_grad=True)
     y = x * 1.0
     parts = [y[1:], y[:, ::2], y[2], y[..., None], y]
-    total = sum((part * part).sum() for part in parts)
+    total: Any = sum((part * part).sum() for part in parts)
     before = [each.data.copy() for each in parts]
     total.backward()
     counts = 2.0 + (np.arange(4) >= 1)[:, None] + (np.arange(1500) % 2 == 0) + (np.arange(4) == 2)[:, None]

@@ -53,7 +53,9 @@ def run(operands: Any, seeds: Any, dtype: str) -> tuple[Any, ...]:
     assert _recurrent.lstm(gates, hidden, cell, weight, on, cells, shown, hiddens)
     by_gates, by_hidden, by_cell = nd.empty_like(on), nd.zeros_like(hidden), nd.zeros_like(cell)
     outside = [None if each is None else nd.asarray(each, dtype=dtype) for each in seeds]
-    assert _recurrent.lstm_gradient(on, cells, shown, cell, weight, *outside, by_gates, by_hidden, by_cell)
+    assert _recurrent.lstm_gradient(
+        on, cells, shown, cell, weight, outside[0], outside[1], by_gates, by_hidden, by_cell
+    )
     return hiddens, cells, by_gates.reshape(gates.shape), by_hidden, by_cell
 
 
