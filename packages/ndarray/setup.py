@@ -33,7 +33,7 @@ MODULES = (
     "_types", "_memory", "_layout", "_threads", "_shapes", "_strided", "_elementwise", "_reduce", "_lines", "_panels",
     "_matmul", "_indexing", "_random", "_convolution", "_operands", "_dispatch", "_families", "_selection", "_fused",
     "_updates", "_edge", "_operators", "_array", "_runtime", "_dlpack", "_windows", "_sorting", "_fresh", "_parts",
-    "_native", "_layers", "_attention", "_linear",
+    "_native", "_layers", "_attention", "_linear", "_recurrent",
 )  # fmt: skip
 
 

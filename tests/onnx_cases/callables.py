@@ -123,6 +123,13 @@ CALLABLES: dict[str, tuple[Any, ...]] = {
     "argsort": (lambda a: ag.argsort(a, descending=True), _matrix),
     "topk": (lambda a: tuple(ag.topk(a, 2)), _matrix),
     "cross_entropy": (lambda a, t: ag.cross_entropy(a, t, label_smoothing=0.1), _normal(4, 5), _below(5, 4)),
+    "attention": (
+        lambda q, k, v, m: ag.attention(q, k, v, m, causal=True, past=1),
+        _normal(2, 4, 3),
+        _normal(2, 5, 3),
+        _normal(2, 5, 2),
+        _normal(4, 5),
+    ),
     "conv of rows": (
         lambda a, w, b: ag.conv(a, w, b, padding=1, stride=2),
         _normal(2, 3, 9),

@@ -91,7 +91,7 @@ def test_blocks(shape: Any, form: str, dtype: str, served: list[bool]) -> None:
     elif form == "added":
         added = draw(*batch, 1, keys)
         mask = [nd.asarray(added, dtype=dtype)]
-    weights, total = weights_of(*exact[:2], seen, added, 0.3)
+    weights, total = weights_of(exact[0], exact[1], seen, added, 0.3)
     out, logsumexp = attention(query, key, value, *mask, **options)
     found = attention_gradient(gradient, query, key, value, out, logsumexp, *mask, **options)
     assert served == [True, True]
@@ -100,7 +100,7 @@ def test_blocks(shape: Any, form: str, dtype: str, served: list[bool]) -> None:
     hidden = total < -1e299
     assert np.array_equal(np.isneginf(logsumexp.numpy()), np.broadcast_to(hidden, logsumexp.shape))
     np.testing.assert_allclose(np.where(hidden, 0, logsumexp.numpy()), np.where(hidden, 0, total), near, near)
-    expected = gradients_of(exact[3], weights, *exact[:3], 0.3)
+    expected = gradients_of(exact[3], weights, exact[0], exact[1], exact[2], 0.3)
     for each, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(each.numpy(), wanted, rtol=near, atol=near)
 
@@ -115,8 +115,8 @@ def test_heads_of_one_projection(served: list[bool]) -> None:
     weights, _ = weights_of(exact[0], exact[1], True, 0.0, 8**-0.5)
     np.testing.assert_allclose(np.asarray(out), weights @ exact[2], rtol=1e-12, atol=1e-12)
     ones = nd.ones(()).view_broadcast(out.shape)  # as a sum leaves it
-    found = attention_gradient(ones, *parts, out, total)
-    expected = gradients_of(np.ones(out.shape), weights, *exact, 8**-0.5)
+    found = attention_gradient(ones, parts[0], parts[1], parts[2], out, total)
+    expected = gradients_of(np.ones(out.shape), weights, exact[0], exact[1], exact[2], 8**-0.5)
     assert served[0] and joined.is_contiguous
     for each, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.asarray(each), wanted, rtol=1e-12, atol=1e-12)

@@ -32,7 +32,8 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
     _matmul.select(_runtime.from_name(nd.isa()))
 
 
-def operands(lead: tuple[int, ...], inputs: int, outputs: int, dtype: str) -> list[Any]:
+def operands(size: Any, dtype: str) -> list[Any]:
+    lead, inputs, outputs = size
     shapes = (*lead, inputs), (outputs, inputs), (outputs,)
     return [GENERATOR.normal(size=shape).astype(dtype) for shape in shapes]
 
@@ -47,14 +48,14 @@ def check(found: Any, x: Any, weight: Any, bias: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_way(size: Any, dtype: str) -> None:
-    x, weight, bias = operands(*size, dtype)
+    x, weight, bias = operands(size, dtype)
     arrays = [nd.asarray(each) for each in (x, weight, bias)]
     check(linear(*arrays), x, weight, bias)
     check(linear(*arrays[:2]), x, weight, None)
 
 
 def test_views() -> None:
-    x, weight, bias = operands((4, 150), 31, 40, "float32")
+    x, weight, bias = operands(((4, 150), 31, 40), "float32")
     turned = nd.asarray(x).transpose(1, 0, 2)
     check(linear(turned, nd.asarray(weight), nd.asarray(bias)), x.transpose(1, 0, 2), weight, bias)
     backwards = nd.asarray(x)[:, ::-2]
@@ -73,7 +74,7 @@ def test_what_others_must_serve() -> None:
 
 
 def test_results_do_not_depend_on_threads(threads: Callable[[int], None]) -> None:
-    arrays = [nd.asarray(each) for each in operands((600,), 450, 800, "float32")]
+    arrays = [nd.asarray(each) for each in operands(((600,), 450, 800), "float32")]
     results = []
     for count in (1, 2, 3):
         threads(count)

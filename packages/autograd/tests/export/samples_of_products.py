@@ -167,22 +167,22 @@ def _linear(draws: Draws) -> Case:
 
 
 def _attention(draws: Draws) -> Case:
-    queries, keys, features, width = (draws.of(1, 2, 5, 9) for _ in range(4))
+    queries, keys, features, width = (draws.integer(1, 5) for _ in range(4))
     lead = draws.of((), (2,), (2, 3))
-    causal = draws.of(False, True)
-    options: dict[str, Any] = {"causal": causal, "past": draws.of(0, max(0, keys - queries)) if causal else 0}
-    shapes = ((*lead, queries, features), (*lead, keys, features), (*lead, keys, width))
-    operands = [draws.floats(shape) for shape in shapes]
+    options = draws.of({}, {"causal": True}, {"causal": True, "past": 1}, {"scale": 0.7})
+    shapes = (queries, features), (keys, features), (keys, width)
+    operands = [draws.floats((*lead, *shape)) for shape in shapes]
     if draws.integer(0, 1):
-        operands.append(draws.floats((queries, keys)))
-    return Case(lambda *operands: ag.attention(*operands, **options), operands)
+        operands.append(draws.floats((queries, keys)))  # added to the scores
+    return Case(lambda *given: ag.attention(*given, **options), operands)
 
 
 PRODUCTS: dict[str, Callable[[Draws], Case]] = {
     "matmul": _matmul, "einsum": _einsum, "tensordot": _tensordot, "linear": _linear, "conv": _conv,
-    "attention": _attention, "conv_transpose": _conv_transpose, "conv_input_gradient": _conv_input_gradient,
+    "conv_transpose": _conv_transpose, "conv_input_gradient": _conv_input_gradient,
     "conv_weight_gradient": _conv_weight_gradient, "max_pool": _max_pool, "avg_pool": _avg_pool,
     "max_pool_gradient": _max_pool_gradient, "avg_pool_gradient": _avg_pool_gradient, "cross_entropy": _cross_entropy,
+    "attention": _attention,
     "dot": _pairs(ag.dot, [(3, 4), (4, 5)], [(4,), (4,)]), "vecdot": _pairs(ag.vecdot, [(3, 4), (3, 4)], [(4,), (4,)]),
     "outer": _pairs(ag.outer, [(3,), (4,)], [(1,), (9,)]), "kron": _pairs(ag.kron, [(2, 2), (2, 3)], [(3,), (2,)]),
 }  # fmt: skip

@@ -17,6 +17,9 @@ from libc.string cimport memcpy
 from treadle.ndarray._matmul_kernels cimport td_matmul_select, td_workspace_acquire, td_workspace_release
 from treadle.ndarray._threads cimport run_blocks
 
+cdef extern from *:
+    void __builtin_prefetch(const void *place, int write, int locality) noexcept nogil
+
 cdef enum:
     PACK_STEPS = 16  # rows of b that are packed together
     BLOCK_COLUMNS = 768  # columns of out that a block spans
@@ -123,6 +126,17 @@ cdef void _copy_rows(const Panel *panel, int64_t first, int64_t rows, char *copi
         p.tiles.pack(panel.steps, rows, p.tiles.rows, a, p.a.column, p.a.row, copied)
 
 
+cdef void _fetch(const Panel *panel, int64_t first, int64_t start, int64_t end) noexcept nogil:
+    """Ask ahead for some steps of the rows from `first` on, where each step lies in another line of the cache: no
+    prefetcher of a processor foresees them."""
+    cdef const Product *p = panel.product
+    cdef const char *a = p.a.data + first * p.a.row + (panel.k_start + start) * p.a.column
+    cdef int64_t _
+    for _ in range(smaller(end, panel.steps) - start):
+        __builtin_prefetch(a, 0, 2)
+        a += p.a.column
+
+
 cdef void _block_rows(const Panel *panel, int64_t first, int64_t rows, int64_t start, int64_t end) noexcept nogil:
     """One tile's rows of out, for the columns from start to end of the panel."""
     cdef char[ROWS_BYTES + ALIGNMENT] memory
@@ -132,12 +146,18 @@ cdef void _block_rows(const Panel *panel, int64_t first, int64_t rows, int64_t s
     cdef char *out = p.out.data + first * p.out.row + panel.j_start * p.itemsize
     cdef const char *onto = panel.row + panel.j_start * p.itemsize if panel.row != NULL else NULL
     cdef int64_t onto_row = 0
+    cdef int64_t share = ceil_div(panel.steps * width, end - start)  # of the next rows' steps, for each tile
+    cdef bint asks = p.a_windows == NULL and p.a.column != p.itemsize and first + rows < p.m
+    cdef int64_t asked = 0
     cdef int64_t row, step
     cdef int64_t j = start
     if p.accumulate or panel.k_start > 0:
         onto, onto_row = out, p.out.row
     _copy_rows(panel, first, rows, copied, &row, &step)
     while j < end:
+        if asks:
+            _fetch(panel, first + rows, asked, asked + share)
+            asked += share
         p.tiles.tile(rows, smaller(end - j, width), panel.steps, copied, row, step,
                      panel.packed + j * panel.steps * p.itemsize, width * p.itemsize, out + j * p.itemsize, p.out.row,
                      onto + j * p.itemsize if onto != NULL else NULL, onto_row)

@@ -11,7 +11,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.ndarray import _layers
+from treadle.ndarray import _layers, _recurrent
 from treadle.nn.functional._fused import FusedTupleOp, dense, in_one_dtype
 
 __all__ = ["gru", "lstm", "rnn"]
@@ -67,6 +67,9 @@ class LSTMSequence(_Sequence):
         squashed = nd.empty_like(cells)
         hiddens = nd.empty((steps, batch, hidden.shape[1]), dtype=gates.dtype, device=gates.device)
         given, cell = dense(gates), dense(cell)
+        operands = given, dense(hidden), cell, dense(weight)
+        if len(arrays) == 4 and _recurrent.lstm(*operands, on, cells, squashed, hiddens):
+            return (hiddens, cells), (*arrays, on, squashed, hiddens, cells)
         target = nd.empty_like(cell)
         for step in range(steps):
             product = nd.matmul(hidden, weight.mT)
@@ -97,6 +100,13 @@ class LSTMSequence(_Sequence):
         d_hiddens = nd.empty_like(hiddens) if projection else None
         d_hidden: Any = None
         d_cell, first = nd.zeros(cell.shape, dtype=cell.dtype, device=cell.device), dense(cell)
+        if not projection:
+            d_hidden = nd.zeros_like(d_cell)
+            outer = [None if each is None else dense(each) for each in grads]
+            states = on, cells, squashed, first, dense(weight)
+            if _recurrent.lstm_gradient(*states, outer[0], outer[1], d_gates, d_hidden, d_cell):
+                return self._with_weight(hidden, hiddens, d_gates.reshape(gates.shape), d_hidden, d_cell)
+            d_hidden = None
         for step in reversed(range(gates.shape[0])):
             d_hidden = _plus(d_hidden, grads[0], step)
             if grads[1] is not None:
@@ -110,12 +120,14 @@ class LSTMSequence(_Sequence):
             if not _layers.lstm_step_gradient(*operands, d_cell, d_gates[step]):
                 self._step_gradient(*operands, d_cell, d_gates[step])
             d_hidden = nd.matmul(d_gates[step].reshape(gates.shape[1:]), weight)
-        d_gates = d_gates.reshape(gates.shape)
-        d_weight = nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))
+        found = self._with_weight(hidden, hiddens, d_gates.reshape(gates.shape), d_hidden, d_cell)
         if d_hiddens is None:
-            return d_gates, d_hidden, d_cell, d_weight
-        d_projection = nd.matmul(_rows(d_hiddens).mT, _rows(on[:, :, 3] * squashed))
-        return d_gates, d_hidden, d_cell, d_weight, d_projection
+            return found
+        return (*found, nd.matmul(_rows(d_hiddens).mT, _rows(on[:, :, 3] * squashed)))
+
+    def _with_weight(self, hidden: Any, hiddens: Any, d_gates: Any, d_hidden: Any, d_cell: Any) -> tuple[Any, ...]:
+        """The gradients with that of the recurrent weight, one product over all steps."""
+        return d_gates, d_hidden, d_cell, nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))
 
     def _step_gradient(self, gate: Any, before: Any, shown: Any, d_shown: Any, d_cell: Any, d_gates: Any) -> None:
         """What the kernel does; the gradient of a gate is that of the cell (i, f, g) or of the shown state (o), times a
