@@ -224,12 +224,16 @@ def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
     for family, kind, n, goal in PRODUCTS:
         size, dtype = 96 if quick else n, "float32" if kind == "tf32" else kind
         (x, tx), (y, ty) = arrays.pair(size, size, dtype=dtype), arrays.pair(size, size, dtype=dtype)
-        ours, theirs = (lambda x=x, y=y: x @ y), (lambda x=tx, y=ty: x @ y)
+        ours, theirs = product(x, y), product(tx, ty)
         if kind == "tf32":
             ours, theirs = with_tf32(arrays, ours, theirs)
         flops = (8.0 if kind == "complex64" else 2.0) * size**3
         found.append(Row(family, f"{kind} {size}", ours, theirs, 0, flops, goal))
     return found
+
+
+def product(x: Any, y: Any) -> Callable[[], Any]:
+    return lambda: x @ y
 
 
 def with_tf32(
