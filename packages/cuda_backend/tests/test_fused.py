@@ -101,3 +101,25 @@ def test_sgd(device: str, dtype: str, momentum: float, nesterov: bool, first_ste
     updates.sgd_step(*exact, **hyper)
     for got, expected in zip(on_device, exact, strict=True):
         np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=16 * np.finfo(dtype).eps, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+def test_optimizers_of_halves_step_in_float32(device: str, dtype: str, name: str) -> None:
+    """As on the cpu, with a float32 state, and rounded once a step."""
+    autograd = pytest.importorskip("treadle.autograd")
+    optim = pytest.importorskip("treadle.optim")
+    start = np.random.default_rng(0).normal(size=100).astype(np.float32)
+    found = []
+    for place in ("cpu", device):
+        parameter = autograd.Tensor(nd.asarray(start, device=place).astype(dtype), requires_grad=True)
+        optimizer = getattr(optim, name)([parameter], lr=0.01, **({"momentum": 0.9} if name == "SGD" else {}))
+        for _ in range(5):
+            optimizer.zero_grad()
+            (parameter * parameter).sum().backward()
+            optimizer.step()
+        state = next(iter(optimizer.state_dict()["state"].values()))
+        assert all(each.dtype == "float32" for each in state.values() if hasattr(each, "dtype"))
+        found.append(parameter.data.astype("float32").to_device("cpu").numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=float(nd.finfo(nd.dtype(dtype)).eps) * 2)
+    assert (found[0] != start).any()

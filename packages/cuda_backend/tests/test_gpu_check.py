@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+import treadle.cuda
+
 TOOLS = Path(__file__).parents[1] / "tools"
 pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="the tools are in the repository only")
 
@@ -23,10 +25,36 @@ def test_the_check_runs_to_its_end(tmp_path: Path) -> None:
     verdicts = {name: stage["verdict"] for name, stage in result["stages"].items()}
     assert verdicts == {"build": "ok", "tests": "ok", "sanitizer": "left out", "timings": "ok"}
     assert "mean nothing" in result["note"]
-    families = {row["family"] for row in result["stages"]["timings"]["rows"]}
-    assert {"unary", "binary", "reduce", "matmul", "scan", "softmax", "indexing", "random"} <= families
+    timings = result["stages"]["timings"]
+    kernels = Path(treadle.cuda.__file__).parent.joinpath("kernels").glob("*.cu")
+    launching = {path.stem for path in kernels if re.search(r"TD_LAUNCH|\btd::map<", path.read_text())}
+    assert launching <= {row["family"] for row in timings["rows"]} and timings["left_out"] == []
     assert "mean nothing" in done.stdout and "MISSED" not in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith(("training", "random", "left out"))
+
+
+def test_the_packages_are_built_side_by_side(
+    load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two of one namespace, as the real ones are; neither takes the other's folder away."""
+    pytest.importorskip("setuptools")
+    tool = load("gpu_check")
+    for name in ("first", "second"):
+        package = tmp_path / "packages" / name
+        (package / "shared" / name).mkdir(parents=True)
+        (package / "shared" / name / "__init__.py").write_text(f"name = {name!r}")
+        (package / "pyproject.toml").write_text(
+            '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+            f'[project]\nname = "{name}"\nversion = "1"\n'
+            '[tool.setuptools.packages.find]\ninclude = ["shared*"]\n'
+        )
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "PACKAGES", ("first", "second"))
+    check = tool.Check(argparse.Namespace(device="cuda_emulated", quick=True, installed=False, out=tmp_path / "out"))
+    found = check.build()
+    assert found["verdict"] == "ok" and found["failed"] == []
+    code = "import shared.first, shared.second; print(shared.first.name, shared.second.name)"
+    assert check.run("tests", sys.executable, "-c", code)[1].endswith("first second\n")
 
 
 def test_without_a_gpu_the_check_says_so(

@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]
 TOTAL = 470
 """Seconds for all."""
+PACKAGES = ("ndarray", "cuda_backend", "autograd", "nn")
 SHARES = {"build": 210, "tests": 130, "sanitizer": 60, "timings": 100}
 """The most seconds that a stage may take; what one leaves, none of the others needs."""
 
@@ -95,11 +97,15 @@ class Check:
         self.environment["PYTHONPATH"] = str(site)
         self.environment.setdefault("TREADLE_CUDA_ARCHS", architecture())
         failed = []
-        for package in ("ndarray", "cuda_backend", "autograd", "nn"):
-            options = ["--no-deps", "--no-index", "--no-build-isolation", "--target", str(site), "--upgrade"]
-            status, text = self.run(
-                "build", sys.executable, "-m", "pip", "install", "-q", *options, f"./packages/{package}"
-            )
+        for package in PACKAGES:
+            # Not `pip install --target`, which takes the treadle folder away that the package before has filled.
+            wheels = self.out / "wheels" / package
+            shutil.rmtree(wheels, ignore_errors=True)
+            options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(wheels)]
+            command = (sys.executable, "-m", "pip", "wheel", "-q", *options, f"./packages/{package}")
+            status, text = self.run("build", *command)
+            for path in wheels.glob("*.whl"):
+                zipfile.ZipFile(path).extractall(site)
             if status:
                 failed.append(f"{package}: {last_line(text)}")
         needed = [text for text in failed if text.startswith(("ndarray", "cuda"))]

@@ -55,13 +55,19 @@ def main() -> None:
         "reduce": lambda: (nd.sum(long), nd.sum(x, axis=0), nd.max(x, axis=1)),
         "arg_reduce": lambda: (nd.argmax(long), nd.argmin(x, axis=0)),
         "scan": lambda: nd.cumsum(x, axis=1),
-        "matmul": lambda: x @ x.T,
+        "variance": lambda: (nd.var(long), nd.var(x, axis=0)),
+        "matmul": lambda: (x @ x.T, x[:3].astype("int32") @ x.T.astype("int32"), long.reshape(2, -1) @ long[:35000]),
+        "matmul of halves": lambda: x.astype("bfloat16") @ x.T.astype("bfloat16"),
+        "conv": lambda: nd.conv(x.reshape(7, 10, 9, 10), x[:45].reshape(45, 10, 3, 3), padding=1),
         "gather": lambda: x[whole],
         "scatter": lambda: nd.scatter_add(nd.zeros((50,), dtype="int64", device=device), whole, whole),
+        "scatter of floats": lambda: nd.scatter_add(nd.zeros((50, 90), device=device), whole[:70], x),
         "nonzero": lambda: nd.nonzero(x > 0),
         "sort": lambda: nd.sort(long[:5000]),
         "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device=device),
-        "softmax": lambda: (nd.softmax(x), nd.log_softmax(x, axis=0)),
+        "softmax": lambda: (nd.softmax(x), nd.log_softmax(x, axis=0), nd.logsumexp(x, axis=1)),
+        "complex": lambda: nd.exp(x * 1j) @ nd.sin(x.T * 1j),
+        "optimizer": lambda: nd.adam_step(*(x.copy() for _ in range(4)), lr=0.1, step=1),
     }
     for name, step in steps.items():
         print(name, flush=True)
@@ -69,7 +75,8 @@ def main() -> None:
         treadle.cuda.synchronize(device)
     graph = treadle.cuda.Graph(device)
     with graph.capture():
-        y = x @ x.T
+        y = x @ x.T + nd.random.uniform(shape=(70, 70), device=device)
+        nd.adam_step(x.copy(), x, x.copy(), x.copy(), lr=0.1, step=1)
     with treadle.cuda.Stream(device) as stream:
         graph.replay()
     stream.synchronize()

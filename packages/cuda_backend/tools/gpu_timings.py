@@ -22,8 +22,15 @@ import treadle.cuda
 import treadle.ndarray as nd
 
 ROUNDS = 5
-PRODUCTS = (("float32", 4096, 0.9), ("float64", 2048, 0.5), ("bfloat16", 8192, 0.75), ("float16", 8192, 0.75))
-"""dtype, size, and the speed that is wanted, of PyTorch's."""
+PRODUCTS = (
+    ("matmul", "float32", 4096, 0.9),
+    ("matmul", "float64", 2048, 0.5),
+    ("matmul", "complex64", 2048, 0.5),
+    ("matmul_mma", "bfloat16", 8192, 0.75),
+    ("matmul_mma", "float16", 8192, 0.75),
+    ("matmul_mma", "tf32", 8192, 0.75),
+)
+"""Family, dtype, size, and the speed that is wanted, of PyTorch's."""
 
 
 @dataclass
@@ -45,7 +52,7 @@ def _torch() -> Any:
         import torch
     except ImportError:
         return None
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     return torch
 
 
@@ -154,24 +161,97 @@ def memory_rows(arrays: Arrays, n: int) -> list[Row]:
     return found
 
 
+def more_memory_rows(arrays: Arrays, n: int) -> list[Row]:
+    """Halves, conversions, moments, sums by index, an optimizer: bound by the memory too."""
+    torch, word = arrays.torch, 4
+    (x, tx), (half, thalf) = arrays.pair(n), arrays.pair(n, dtype="bfloat16")
+    square, tsquare = arrays.pair(int(n**0.5), int(n**0.5))
+    index, tindex = arrays.whole(n // 256, n // 64)
+    rows, target = x[: n // 64 * 64].reshape(n // 64, 64), nd.zeros((n // 256, 64), device=arrays.device)
+    trows: Any = None if tx is None else tx[: n // 64 * 64].view(-1, 64)
+    ttarget: Any = None if tx is None else tx.new_zeros(n // 256, 64)
+    state = [nd.zeros(n, device=arrays.device) for _ in range(2)]
+    adam: Any = None
+    if tx is not None:
+        parameter = torch.nn.Parameter(tx.clone())
+        parameter.grad = tx
+        adam = torch.optim.Adam([parameter], fused=arrays.device == "cuda").step
+    return [
+        Row(
+            "unary", "exp bfloat16", lambda: nd.exp(half), lambda: torch.exp(thalf), n * word, goal=0.9, against="copy"
+        ),
+        Row("copy", "to bfloat16", lambda: x.astype("bfloat16"), lambda: tx.to(torch.bfloat16), n * word * 3 // 2),
+        Row("reduce", "variance rows", lambda: nd.var(square, axis=1), lambda: tsquare.var(1), square.nbytes),
+        Row("softmax", "logsumexp", lambda: nd.logsumexp(square, axis=1), lambda: tsquare.logsumexp(1), square.nbytes),
+        Row(
+            "indexing",
+            "scatter_add rows",
+            lambda: nd.scatter_add(target, index, rows),
+            lambda: ttarget.index_add(0, tindex, trows),
+            rows.nbytes,
+        ),
+        Row("optimizer", "adam", lambda: nd.adam_step(x, x, *state, lr=1e-9, step=1), adam, 7 * n * word),
+    ]
+
+
+def conv_rows(arrays: Arrays, quick: bool) -> list[Row]:
+    """A convolution of 3 x 3 and its two gradients; multiplications and additions are counted."""
+    batch, channels, side = (2, 4, 6) if quick else (32, 64, 56)
+    (x, tx), (weight, tweight) = arrays.pair(batch, channels, side, side), arrays.pair(channels, channels, 3, 3)
+    flops = 2.0 * batch * side**2 * channels**2 * 9
+    theirs: list[Callable[[], Any] | None] = [None] * 3
+    if arrays.torch is not None:
+        conv, gradients = arrays.torch.nn.functional.conv2d, arrays.torch.nn.grad
+        theirs = [
+            lambda: conv(tx, tweight, padding=1),
+            lambda: gradients.conv2d_input(tx.shape, tweight, tx, padding=1),
+            lambda: gradients.conv2d_weight(tx, tweight.shape, tx, padding=1),
+        ]
+    ours = (
+        lambda: nd.conv(x, weight, padding=1),
+        lambda: nd.conv_input_gradient(x, weight, x.shape, padding=1),
+        lambda: nd.conv_weight_gradient(x, x, weight.shape, padding=1),
+    )
+    names = ("forward", "input gradient", "weight gradient")
+    return [
+        Row("conv", name, mine, their, 0, flops, 0.5) for name, mine, their in zip(names, ours, theirs, strict=True)
+    ]
+
+
 def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
     """Matrix products, of which multiplications and additions are counted."""
     found = []
-    for dtype, n, goal in (
-        ("float32", 4096, 0.9),
-        ("float64", 2048, 0.5),
-        ("bfloat16", 8192, 0.75),
-        ("float16", 8192, 0.75),
-    ):
-        size = 96 if quick else n
-        try:
-            (x, tx), (y, ty) = arrays.pair(size, size, dtype=dtype), arrays.pair(size, size, dtype=dtype)
-        except nd.DTypeError:
-            continue
-        found.append(
-            Row("matmul", f"{dtype} {size}", lambda x=x, y=y: x @ y, lambda x=tx, y=ty: x @ y, 0, 2.0 * size**3, goal)  # type: ignore[misc]
-        )
+    for family, kind, n, goal in PRODUCTS:
+        size, dtype = 96 if quick else n, "float32" if kind == "tf32" else kind
+        (x, tx), (y, ty) = arrays.pair(size, size, dtype=dtype), arrays.pair(size, size, dtype=dtype)
+        ours, theirs = product(x, y), product(tx, ty)
+        if kind == "tf32":
+            ours, theirs = with_tf32(arrays, ours, theirs)
+        flops = (8.0 if kind == "complex64" else 2.0) * size**3
+        found.append(Row(family, f"{kind} {size}", ours, theirs, 0, flops, goal))
     return found
+
+
+def product(x: Any, y: Any) -> Callable[[], Any]:
+    return lambda: x @ y
+
+
+def with_tf32(
+    arrays: Arrays, ours: Callable[[], Any], theirs: Callable[[], Any]
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Both products where TF32 is allowed for their time."""
+
+    def here() -> None:
+        before = treadle.cuda.allow_tf32(True, arrays.device)
+        ours()
+        treadle.cuda.allow_tf32(before, arrays.device)
+
+    def there() -> None:
+        arrays.torch.backends.cuda.matmul.allow_tf32 = True
+        theirs()
+        arrays.torch.backends.cuda.matmul.allow_tf32 = False
+
+    return here, there
 
 
 def training_rows(arrays: Arrays, quick: bool) -> list[Row]:
@@ -206,7 +286,7 @@ def training_rows(arrays: Arrays, quick: bool) -> list[Row]:
             peer_optimizer.step()
 
     return [
-        Row("training", "MLP step, captured", captured.graph.replay, theirs, goal=2.0),
+        Row("graphs", "MLP step, captured", captured.graph.replay, theirs, goal=2.0),
         Row("training", "MLP step, eager", lambda: step(x, y), theirs),
     ]
 
@@ -264,6 +344,8 @@ def main() -> None:
     groups: tuple[Callable[[], list[Row]], ...] = (
         lambda: matrix_rows(arrays, options.quick),
         lambda: memory_rows(arrays, n),
+        lambda: more_memory_rows(arrays, n),
+        lambda: conv_rows(arrays, options.quick),
     )
     more: tuple[Callable[[], list[Row]], ...] = (*groups, lambda: training_rows(arrays, options.quick))
     for group in more:

@@ -226,8 +226,8 @@ cdef class KernelBackend(LayerKernels):
         cdef td_view view
         cdef td_cuda_draw draw
         if td_cuda_capturing() and key != (<GraphHandle>current.graph).seed:
-            raise CaptureError(f"random {kind}: in a graph only nd.random.default_generator draws anew with every replay; "
-                               "draw from it, or outside")
+            raise CaptureError(f"random {kind}: in a graph only nd.random.default_generator draws anew with every "
+                               "replay; draw from it, or outside")
         self.use(out)
         read_view(out, &view)
         draw.kind, draw.key, draw.counter = number_of(DRAWS, kind), key, counter

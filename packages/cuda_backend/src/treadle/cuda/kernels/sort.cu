@@ -115,8 +115,7 @@ __global__ void sort_kernel(const __grid_constant__ Sorting plan, int span, int6
             const int64_t number = base + slot / span, i = number % spans * span + slot % span;
             if (number < count && i < plan.length)
                 items[number / spans * plan.length + i] = tile[slot];
-        }
-        __syncthreads();
+        } /* the next items of a slot are written by the thread that has just read it */
     }
 }
 
