@@ -8,11 +8,10 @@ import pytest
 from hypothesis import strategies as st
 
 import treadle.ndarray as nd
-from strategies import COMPLEX, SHAPES, Operand, broadcastable, operands
+from strategies import COMPLEX, DEVICES, SHAPES, Operand, broadcastable, operands
 from treadle.ndarray import opset, reference
 from treadle.ndarray.opset import OPS, Family, Op, family
 
-DEVICES = ("cpu", "numpy")
 each_device = pytest.mark.parametrize("device", DEVICES)
 dtypes = st.sampled_from(list(COMPLEX))
 

@@ -11,10 +11,9 @@ import oracle
 import treadle.ndarray as nd
 from comparison import assert_same
 from halves import HalfOperand, assert_half, every_number, half_operands, rounded, values
-from strategies import HALVES, SHAPES, broadcastable
+from strategies import DEVICES, HALVES, SHAPES, broadcastable
 from treadle.ndarray.opset import OPS, Accepts, Family, Op, family
 
-DEVICES = ("cpu", "numpy")
 each_device = pytest.mark.parametrize("device", DEVICES)
 each_half = pytest.mark.parametrize("dtype", HALVES)
 

@@ -147,7 +147,7 @@ def at_every_place(op: str, operands: list[Any], dtype: str, device: str) -> lis
 NUMPYS_OWN = {("nextafter", "float16"), ("expm1", "complex64"), ("expm1", "complex128")}
 """Where NumPy, and with it the device of that name, departs from the tables."""
 REAL_PLACES = [(device, dtype) for device in DEVICES for dtype in ("float32", "float64")]
-REAL_PLACES += [(device, dtype) for device in ("cpu", "numpy") for dtype in ("float16", "bfloat16")]
+REAL_PLACES += [(device, dtype) for device in DEVICES for dtype in ("float16", "bfloat16")]
 
 
 @pytest.mark.parametrize(("op", "operands", "results"), list(cases(_REAL)))
@@ -160,7 +160,7 @@ def test_real(op: str, operands: list[str], results: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("op", "operands", "results"), list(cases(_COMPLEX)))
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("device", DEVICES)
 def test_complex(op: str, operands: list[str], results: list[str], device: str) -> None:
     """And f(conj(z)) is conj(f(z))."""
     z = complex(*map(value, operands))

@@ -47,7 +47,7 @@ class Failure:
 def dtypes_on(device: str) -> tuple[str, ...]:
     """The dtypes that a device has, and NumPy as well."""
     known = nd.__array_namespace_info__().dtypes(device=device)
-    return tuple(name for name in DTYPES if name in known or (name == "float16" and device != "cuda_emulated"))
+    return tuple(name for name in DTYPES if name in known or name == "float16")
 
 
 def run(seed: int, device: str, dtypes: tuple[str, ...] | None = None) -> Failure | None:

@@ -92,3 +92,17 @@ def test_arange(device: str, grid: int, dtype: str) -> None:
 def test_arange_rounds_once(device: str) -> None:
     expected = (1.0 + np.arange(3000) * 0.1).astype(np.float32)
     assert_same(nd.arange(1.0, 301.0, 0.1, dtype="float32", device=device), expected)
+
+
+@pytest.mark.parametrize("ndim", [9, 12, 32])
+def test_more_than_eight_axes(device: str, ndim: int) -> None:
+    """Views that no axis of which merges with its neighbour."""
+    shape = (2, 1, 3, *[1] * (ndim - 7), 2, 3, 2, 2)
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.float32)
+    axes = tuple(range(ndim))[::-1]
+    there, here = nd.permute_dims(nd.asarray(x, device=device), axes), x.transpose(axes)
+    assert_same(there + nd.asarray(here.copy(), device=device), here + here)
+    assert_same(nd.sum(there, axis=(0, ndim - 1)), here.sum(axis=(0, ndim - 1)))
+    assert_same(nd.cumsum(there, axis=0), here.cumsum(axis=0))
+    assert_same(nd.sort(there, axis=0), np.sort(here, axis=0))
+    assert_same(nd.exp(there * 0), np.ones_like(here))

@@ -1,5 +1,7 @@
 """The fused kernels against float64 formulas."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,41 @@ def test_softmax(
     expected = expected if logarithm else np.exp(expected)
     scale = 40.0 if logarithm else 1.0
     np.testing.assert_allclose(got.numpy(), expected, rtol=64 * np.finfo(dtype).eps, atol=scale * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (300, 7), (3, 2, 5)])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logsumexp(device: str, grid: int, schedule: str, shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    x = (np.random.default_rng(0).normal(size=shape) * 20).astype(dtype)
+    top = x.max(axis=axis, keepdims=True).astype(np.float64)
+    expected = np.log(np.exp(x - top).sum(axis=axis)) + top.squeeze(axis)
+    got = nd.logsumexp(nd.asarray(x, device=device), axis=axis).numpy()
+    np.testing.assert_allclose(got, expected, rtol=8 * np.finfo(dtype).eps, atol=8 * np.finfo(dtype).eps)
+
+
+def test_logsumexp_of_infinities_and_nan(device: str) -> None:
+    x = np.array([[-np.inf, 0.0], [np.inf, 0.0], [np.nan, 0.0], [-np.inf, -np.inf]], np.float32)
+    got = nd.logsumexp(nd.asarray(x, device=device), axis=1).numpy()
+    np.testing.assert_array_equal(got, np.array([0.0, np.inf, np.nan, -np.inf], np.float32))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (300, 7), (40000, 1), (3, 2, 5)])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("correction", [0, 1, 2.5])
+def test_variance(device: str, schedule: str, shape: tuple[int, ...], axis: Any, correction: float) -> None:
+    """About a mean that is large against the deviations; NumPy's in float64."""
+    x = (np.random.default_rng(0).normal(size=shape) + 1000).astype(np.float32)
+    got = nd.var(nd.asarray(x, device=device), axis=axis, correction=correction).numpy()
+    count = x.size // got.size
+    squares = np.square(x - x.mean(axis=axis, keepdims=True, dtype=np.float64)).sum(axis=axis)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(got, squares / np.float64(max(count - correction, 0)), rtol=1e-6)
+
+
+def test_variance_of_infinity_and_nan_is_nan(device: str) -> None:
+    x = nd.asarray([[np.inf, 1.0], [np.nan, 1.0], [np.inf, np.inf]], device=device)
+    assert np.isnan(nd.var(x, axis=1).numpy()).all() and np.isnan(nd.var(x[:, :1], axis=1).numpy()).all()
 
 
 def test_softmax_of_infinities_and_nan(device: str) -> None:

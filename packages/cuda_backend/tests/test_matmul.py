@@ -92,3 +92,41 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
     x, y = np.ones((20, 20), np.float32), np.ones((20, 20), np.float32)
     x[3, 4], y[5, 6] = np.nan, np.inf
     assert_same(nd.asarray(x, device=device) @ nd.asarray(y, device=device), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool", "complex64"])
+@pytest.mark.parametrize("size", [(1, 600, 3), (5, 2500, 1), (40, 1030, 33)])
+def test_a_long_inner_axis_is_cut_into_parts(
+    device: str, grid: int, schedule: str, dtype: str, size: tuple[int, int, int]
+) -> None:
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (2, rows, inner), dtype), integers(generator, (2, inner, columns), dtype)
+    out = nd.asarray(x, device=device) @ nd.asarray(y, device=device)
+    np.testing.assert_array_equal(out.numpy(), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("size", [*SIZES, (64, 64, 64), (70, 47, 130), (33, 700, 40)])
+def test_halves_are_rounded_once(device: str, schedule: str, dtype: str, size: tuple[int, int, int]) -> None:
+    """Whole numbers, whose sums are exact in float32; the larger ones by the matrix instruction."""
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (rows, inner), "float32"), integers(generator, (inner, columns), "float32")
+    out = nd.asarray(x, device=device).astype(dtype) @ nd.asarray(y, device=device).astype(dtype)
+    assert out.dtype == dtype
+    assert out.astype("float32").tolist() == nd.asarray(x @ y).astype(dtype).astype("float32").tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("layout", ["batch", "transposed", "reversed"])
+def test_layouts_of_halves(device: str, grid: int, dtype: str, layout: str) -> None:
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (2, 40, 50), "float32"), integers(generator, (2, 50, 36), "float32")
+    left, right = nd.asarray(x, device=device).astype(dtype), nd.asarray(y, device=device).astype(dtype)
+    if layout == "transposed":
+        x, y, left, right = y.swapaxes(1, 2), x.swapaxes(1, 2), right.mT, left.mT
+    if layout == "reversed":
+        x, y, left, right = x[::-1, ::-1, ::-1], y[::-1, ::-1], left[::-1, ::-1, ::-1], right[::-1, ::-1]
+    expected = nd.asarray(np.ascontiguousarray(x @ y)).astype(dtype).astype("float32").tolist()
+    assert (left @ right).astype("float32").tolist() == expected

@@ -21,6 +21,10 @@ def real(*shape: int) -> nd.NDArray:
     return nd.asarray(np.random.default_rng(0).normal(size=shape).astype(np.float32), device="cuda_emulated")
 
 
+def half(*shape: int) -> nd.NDArray:
+    return real(*shape).astype("bfloat16")
+
+
 def whole(high: int, *shape: int) -> nd.NDArray:
     return nd.asarray(np.random.default_rng(1).integers(0, high, shape), device="cuda_emulated")
 
@@ -102,10 +106,20 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "arg_reduce rows": lambda: nd.argmax(real(70, 300), axis=1),
     "arg_reduce columns": lambda: nd.argmin(real(700, 40), axis=0),
     "arg_reduce": lambda: nd.argmax(whole(3, 70000)),
+    "reduce variance": lambda: nd.var(real(70, 40), axis=1),
+    "reduce variance in parts": lambda: nd.var(real(70000)),
+    "sort": lambda: nd.sort(real(70, 40)),
+    "sort of long lines": lambda: nd.argsort(real(2, 5000), axis=1),
     "scan": lambda: nd.cumsum(real(3, 700), axis=1),
     "matmul": lambda: real(70, 90) @ real(90, 40),
+    "matmul in parts": lambda: real(40, 700) @ real(700, 33),
+    "matmul_half": lambda: (half(70, 90) @ half(90, 40)).astype("float32"),
+    "matmul_half in parts": lambda: (half(40, 700) @ half(700, 33)).astype("float32"),
+    "conv": lambda: nd.conv(real(2, 4, 9, 9), real(6, 2, 3, 3), stride=2, padding=1, groups=2),
+    "conv in parts": lambda: nd.conv(real(2, 70, 5, 5), real(3, 70, 3, 3)),
     "indexing gather": lambda: real(50, 3)[whole(50, 700)],
     "indexing accumulate": lambda: nd.scatter_add(whole(5, 50), whole(50, 700), whole(9, 700)),
+    "indexing accumulate floats": lambda: nd.scatter_add(real(5, 50), whole(5, 700), real(700, 50)),
     "nonzero": lambda: nd.nonzero(whole(2, 70, 40))[1],
     "copy fill": lambda: nd.full((70, 40), 3.5, device="cuda_emulated"),
     "copy arange": lambda: nd.arange(700, device="cuda_emulated"),
@@ -115,6 +129,7 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device="cuda_emulated"),
     "softmax rows": lambda: nd.softmax(real(70, 40)),
     "softmax columns": lambda: nd.softmax(real(70, 40), axis=0),
+    "softmax sums": lambda: nd.logsumexp(real(70, 40), axis=1),
 }
 
 

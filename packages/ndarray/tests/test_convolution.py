@@ -60,7 +60,7 @@ def close(actual: nd.NDArray, expected: Any) -> None:
     np.testing.assert_allclose(actual.to_device("cpu").numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-11)
 
 
-@pytest.mark.parametrize("device", [each for each in DEVICES if each != "cuda_emulated"])
+@each_device
 @settings(deadline=None, max_examples=80)
 @given(geometry=geometries())
 def test_as_pytorch(device: str, geometry: dict[str, Any]) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import treadle.ndarray as nd
+from strategies import DEVICES
 
 HALVES = ("float16", "bfloat16")
-DEVICES = ("cpu", "numpy")
 BITS = np.arange(1 << 16, dtype=np.uint32)
 each_half = pytest.mark.parametrize("name", HALVES)
 each_device = pytest.mark.parametrize("device", DEVICES)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import treadle.ndarray as nd
+from strategies import DEVICES
 
 MANY = 1 << 20
-DEVICES = ("cpu", "numpy")
 
 each_device = pytest.mark.parametrize("device", DEVICES)
 

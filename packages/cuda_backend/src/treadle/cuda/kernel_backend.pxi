@@ -20,12 +20,6 @@ cdef dict DRAWS = {
 }
 
 
-# What the kernels are stamped for: TD_TYPES_ALL of treadle/types.h.
-DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
-)
-
-
 cdef int read_view(object array, td_view *view) except -1:
     cdef int axis
     if handles:
@@ -57,12 +51,6 @@ cdef int read_indices(tuple indices, td_view *views) except -1:
 cdef class KernelBackend(LayerKernels):
     """treadle.ndarray.backend.Backend, and the fused methods, by the kernels. ``absence`` ends the error of a machine
     without a device."""
-
-    cdef readonly tuple dtypes
-
-    def __init__(self, str name, str absence):
-        super().__init__(name, absence)
-        self.dtypes = DTYPES
 
     cdef int use(self, object array) except -1:
         check(td_cuda_use(array.device.index), self.name)
@@ -115,16 +103,17 @@ cdef class KernelBackend(LayerKernels):
 
     def fill(self, out, value):
         cdef td_view view
-        cdef bint floating = out.dtype.kind == "f"
+        cdef bint inexact = out.dtype.kind in "fc"
+        cdef double complex number = value if inexact else 0.0
         self.use(out)
         read_view(out, &view)
-        check(td_cuda_fill(&view, value if floating else 0.0, 0 if floating else whole(value)), "fill")
+        check(td_cuda_fill(&view, number.real, number.imag, 0 if inexact else whole(value)), "fill")
 
     def arange(self, out, start, step):
         cdef td_view view
         self.use(out)
         read_view(out, &view)
-        if out.dtype.kind == "f":
+        if out.dtype.kind in "fc":
             check(td_cuda_arange(&view, start, step, 0, 0), "arange")
         else:
             check(td_cuda_arange(&view, 0.0, 0.0, whole(start), whole(step)), "arange")
@@ -156,14 +145,10 @@ cdef class KernelBackend(LayerKernels):
 
     def reduce(self, str op, x, tuple axes, out):
         cdef td_view views[2]
-        cdef uint32_t bits = 0
-        cdef int axis
         self.use(out)
         read_view(x, &views[0])
         read_view(out, &views[1])
-        for axis in axes:
-            bits |= <uint32_t>1 << axis
-        check(td_cuda_reduce(number_of(REDUCE, op), &views[0], bits, &views[1]), op)
+        check(td_cuda_reduce(number_of(REDUCE, op), &views[0], bits_of(axes), &views[1]), op)
 
     def arg_reduce(self, str op, x, int axis, out):
         cdef td_view views[2]
@@ -219,6 +204,20 @@ cdef class KernelBackend(LayerKernels):
         check(td_cuda_nonzero_write(&view, space.block.memory, &out_view), "nonzero")
         return out
 
+    def sort(self, x, int axis, bint descending, bint stable, values, places):
+        cdef td_view views[3]
+        cdef const td_view *values_view = NULL
+        cdef const td_view *places_view = NULL
+        self.use(x)
+        read_view(x, &views[0])
+        if values is not None:
+            read_view(values, &views[1])
+            values_view = &views[1]
+        if places is not None:
+            read_view(places, &views[2])
+            places_view = &views[2]
+        check(td_cuda_sort(&views[0], axis, descending, values_view, places_view), "sort")
+
     # random numbers ------------------------------------------------------------------------------------------------
     def random(self, str kind, uint64_t key, uint64_t counter, tuple parameters, out):
         cdef td_view view
@@ -240,17 +239,51 @@ cdef class KernelBackend(LayerKernels):
 
     # fused ---------------------------------------------------------------------------------------------------------
     def softmax(self, x, int axis, out):
-        self.normalise(x, axis, out, False)
+        self.normalise("softmax", TD_SOFTMAX_quotient, x, axis, out)
 
     def log_softmax(self, x, int axis, out):
-        self.normalise(x, axis, out, True)
+        self.normalise("log_softmax", TD_SOFTMAX_log, x, axis, out)
 
-    cdef int normalise(self, x, int axis, out, bint logarithm) except -1:
+    def logsumexp(self, x, int axis, out):
+        self.normalise("logsumexp", TD_SOFTMAX_sum, x, axis, out)
+
+    def variance(self, x, tuple axes, double correction, out):
         cdef td_view views[2]
         self.use(out)
         read_view(x, &views[0])
         read_view(out, &views[1])
-        return check(td_cuda_softmax(&views[0], axis, &views[1], logarithm), "log_softmax" if logarithm else "softmax")
+        check(td_cuda_variance(&views[0], bits_of(axes), correction, &views[1]), "variance")
+
+    def conv(self, x, weight, geometry, int64_t groups, out):
+        self.convolve("conv", TD_CONV_forward, x, weight, geometry, groups, out)
+
+    def conv_input_gradient(self, gradient, weight, geometry, int64_t groups, out):
+        self.convolve("conv_input_gradient", TD_CONV_input, gradient, weight, geometry, groups, out)
+
+    def conv_weight_gradient(self, gradient, x, geometry, int64_t groups, out):
+        self.convolve("conv_weight_gradient", TD_CONV_weight, gradient, x, geometry, groups, out)
+
+    cdef int convolve(self, str op, int which, first, second, geometry, int64_t groups, out) except -1:
+        cdef td_view views[3]
+        cdef td_cuda_windows windows
+        cdef int axis
+        self.use(out)
+        read_view(first, &views[0])
+        read_view(second, &views[1])
+        read_view(out, &views[2])
+        windows.groups = groups
+        for axis in range(views[2].ndim - 2):
+            windows.stride[axis] = geometry.stride[axis]
+            windows.padding[axis] = geometry.padding[axis][0]
+            windows.dilation[axis] = geometry.dilation[axis]
+        return check(td_cuda_conv(which, &views[0], &views[1], &windows, &views[2]), op)
+
+    cdef int normalise(self, str op, int result, x, int axis, out) except -1:
+        cdef td_view views[2]
+        self.use(out)
+        read_view(x, &views[0])
+        read_view(out, &views[1])
+        return check(td_cuda_softmax(result, &views[0], axis, &views[1]), op)
 
     def adam_step(self, parameter, gradient, first, second, tuple hyper):
         cdef td_view views[4]
@@ -278,6 +311,14 @@ cdef class KernelBackend(LayerKernels):
         (settings.lr, settings.momentum, settings.dampening, settings.weight_decay, settings.nesterov,
          settings.first_step, settings.sign) = hyper
         check(td_cuda_sgd_step(&views[0], &views[1], momentum, &settings), "sgd_step")
+
+
+cdef uint32_t bits_of(tuple axes):
+    cdef uint32_t bits = 0
+    cdef int axis
+    for axis in axes:
+        bits |= <uint32_t>1 << axis
+    return bits
 
 
 cdef int64_t whole(object value):

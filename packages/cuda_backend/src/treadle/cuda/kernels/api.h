@@ -24,6 +24,8 @@ enum { TD_REDUCE_OPS(TD_NUMBER_REDUCE, TD_NOTHING) TD_REDUCE_mean, TD_REDUCE_COU
 enum { TD_ARG_max, TD_ARG_min };
 enum { TD_SCAN_sum, TD_SCAN_prod };
 enum { TD_DRAW_bits, TD_DRAW_uniform, TD_DRAW_normal, TD_DRAW_integers, TD_DRAW_bernoulli };
+enum { TD_SOFTMAX_quotient, TD_SOFTMAX_log, TD_SOFTMAX_sum };
+enum { TD_CONV_forward, TD_CONV_input, TD_CONV_weight };
 
 /* Which draw, and its parameters: first and second are low and high, or mean and std; low and span are those of
  * integers, and span is the threshold of bernoulli. */
@@ -34,6 +36,12 @@ typedef struct {
     int64_t low;
     uint64_t span;
 } td_cuda_draw;
+
+/* How the windows of a convolution lie over its spatial axes, and the groups of its channels. */
+typedef struct {
+    int64_t stride[TD_MAX_NDIM], padding[TD_MAX_NDIM], dilation[TD_MAX_NDIM];
+    int64_t groups;
+} td_cuda_windows;
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,7 +58,7 @@ void td_cuda_limit_blocks(int64_t blocks);
 
 /* copy.cu */
 int td_cuda_copy(const td_view *x, const td_view *out);
-int td_cuda_fill(const td_view *out, double real, int64_t whole);
+int td_cuda_fill(const td_view *out, double real, double imaginary, int64_t whole);
 int td_cuda_arange(const td_view *out, double start, double step, int64_t whole_start, int64_t whole_step);
 
 /* unary.cu, binary.cu, ternary.cu */
@@ -60,11 +68,20 @@ int td_cuda_ternary(int op, const td_view *x, const td_view *y, const td_view *z
 
 /* reduce.cu, arg_reduce.cu, scan.cu. out has x's rank, with 1 at the reduced axes; bit a of axes stands for axis a. */
 int td_cuda_reduce(int op, const td_view *x, uint32_t axes, const td_view *out);
+int td_cuda_variance(const td_view *x, uint32_t axes, double correction, const td_view *out);
 int td_cuda_arg_reduce(int op, const td_view *x, int axis, const td_view *out);
 int td_cuda_scan(int op, const td_view *x, int axis, const td_view *out);
 
+/* sort.cu. values or places may be null. */
+int td_cuda_sort(const td_view *x, int axis, int descending, const td_view *values, const td_view *places);
+
 /* matmul.cu */
 int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out);
+
+/* conv.cu. forward: first is x and second weight; input: the gradient and weight; weight: the gradient and x. padding
+ * is that before the first element of an axis. */
+int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
+                 const td_view *out);
 
 /* indexing.cu, nonzero.cu. count index views of one shape. */
 int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out);
@@ -79,7 +96,7 @@ int td_cuda_nonzero_write(const td_view *x, const void *space, const td_view *ou
 int td_cuda_random(const td_cuda_draw *draw, const td_view *out);
 
 /* softmax.cu */
-int td_cuda_softmax(const td_view *x, int axis, const td_view *out, int logarithm);
+int td_cuda_softmax(int result, const td_view *x, int axis, const td_view *out);
 
 /* optimizer.cu */
 int td_cuda_adam_step(const td_view *parameter, const td_view *gradient, const td_view *first, const td_view *second,

@@ -2,6 +2,7 @@
  *
  * Lines are folded as in reduce.cu. A long line is cut into parts; the first pass leaves each part's index, and the
  * second pass is the same kernel, choosing among those. */
+#include "elements.h"
 #include "lanes.h"
 
 namespace td {
@@ -122,7 +123,7 @@ int td_cuda_arg_reduce(int op, const td_view *x, int axis, const td_view *out)
     switch (x->dtype) {
 #define RUN(suffix, T, ...) \
     case TD_##suffix: return op == TD_ARG_max ? td::choose<T, true>(plan) : td::choose<T, false>(plan);
-        TD_TYPES_ALL(RUN, )
+        TD_KERNEL_REAL(RUN, )
 #undef RUN
     default: return td::no_kernel("index reduction", op, x->dtype);
     }

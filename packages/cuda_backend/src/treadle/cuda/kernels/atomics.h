@@ -1,4 +1,4 @@
-/* Atomic addition for every element type. Words of 4 and 8 bytes have instructions; narrower elements are exchanged
+/* Atomic addition for integers. Words of 4 and 8 bytes have instructions; narrower elements are exchanged
  * with the aligned 4-byte word that holds them (the allocator never hands out less than whole words). */
 #ifndef TREADLE_CUDA_ATOMICS_H
 #define TREADLE_CUDA_ATOMICS_H

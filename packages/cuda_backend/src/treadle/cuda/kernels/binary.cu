@@ -1,34 +1,57 @@
-/* The binary ops of treadle/elementwise.h. */
+/* The binary ops of treadle/elementwise.h and treadle/elementwise_complex.h. */
+#include "complex_ops.h"
+#include "elements.h"
 #include "map.h"
 
 namespace td {
 
 namespace {
 
-template <class T> struct Binary {
+template <class Stored, class T = Computed<Stored>> struct Binary {
     static constexpr int VIEWS = 3;
     struct Inputs {
         T x, y;
     };
     static TD_DEVICE Inputs load(const Walk<3> &walk, const int64_t (&offset)[3])
     {
-        return {read<T>(walk, 0, offset), read<T>(walk, 1, offset)};
+        return {static_cast<T>(read<Stored>(walk, 0, offset)), static_cast<T>(read<Stored>(walk, 1, offset))};
     }
 };
 
 #define DEFINE_BINARY(suffix, ctype, op, OUT, body) \
     struct binary_##op##_##suffix : Binary<ctype> { \
-        using T = ctype; \
-        using Result = OUT; \
+        using T = Computed<ctype>; \
+        using Result = Kept<OUT, ctype>; \
         static TD_DEVICE Result value(const Inputs &inputs) \
         { \
             const T x = inputs.x, y = inputs.y; \
-            return (Result)(body); \
+            return static_cast<Result>((OUT)(body)); \
         } \
     };
-#define X(op, TYPES, OUT, body) TD_TYPES_##TYPES(DEFINE_BINARY, op, OUT, body)
+#define X(op, TYPES, OUT, body) TD_ROW_##TYPES(DEFINE_BINARY, op, OUT, body)
 TD_BINARY_OPS(X, X)
 #undef X
+
+#define DEFINE_COMPLEX_BINARY(suffix, ctype, op, OUT) \
+    struct binary_##op##_##suffix : Binary<ctype> { \
+        using T = ctype; \
+        using Result = OUT; \
+        static TD_DEVICE Result value(const Inputs &inputs) { return td_##op##_##suffix(inputs.x, inputs.y); } \
+    };
+#define X(op, OUT) TD_TYPES_COMPLEX(DEFINE_COMPLEX_BINARY, op, OUT)
+TD_COMPLEX_BINARY_OPS(X)
+#undef X
+
+/* The one op that asks for the grid of the type. */
+template <class Half> struct NextHalf : Binary<Half, Half> {
+    using Result = Half;
+    static TD_DEVICE Half value(const typename Binary<Half, Half>::Inputs &inputs)
+    {
+        Half next;
+        next.bits = td_next_half(inputs.x.bits, inputs.y.bits, inputs.x, inputs.y);
+        return next;
+    }
+};
 
 } // namespace
 
@@ -37,11 +60,18 @@ TD_BINARY_OPS(X, X)
 int td_cuda_binary(int op, const td_view *x, const td_view *y, const td_view *out)
 {
     td::Walk<3> walk = td::plan<3>({x, y, out});
+    if (op == TD_BINARY_nextafter && x->dtype == TD_f16)
+        return td::map<td::NextHalf<td::Float16>>(walk);
+    if (op == TD_BINARY_nextafter && x->dtype == TD_bf16)
+        return td::map<td::NextHalf<td::BFloat16>>(walk);
     switch (op * TD_DTYPE_COUNT + x->dtype) {
 #define RUN(suffix, ctype, op) \
     case TD_BINARY_##op * TD_DTYPE_COUNT + TD_##suffix: return td::map<td::binary_##op##_##suffix>(walk);
-#define X(op, TYPES, ...) TD_TYPES_##TYPES(RUN, op)
+#define X(op, TYPES, ...) TD_ROW_##TYPES(RUN, op)
         TD_BINARY_OPS(X, X)
+#undef X
+#define X(op, OUT) TD_TYPES_COMPLEX(RUN, op)
+        TD_COMPLEX_BINARY_OPS(X)
 #undef X
     default: return td::no_kernel("binary", op, x->dtype);
     }

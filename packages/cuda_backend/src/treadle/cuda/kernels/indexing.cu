@@ -3,10 +3,12 @@
  * Index arrays are first folded into one number for each selected place: its byte offset in the indexed array.
  * Copies know elements by their size only. scatter without accumulation is deterministic: of the places that name
  * the same element, the last in C order wins, found by an atomic maximum over place numbers. scatter with
- * accumulation adds with atomics: every repetition counts, and the sums of integers are exact, but the order in
- * which floats are added is not fixed on a GPU, so their last bits may differ from run to run where an index
- * repeats. */
+ * accumulation adds integers with atomics, whose sums are exact in any order. Of floats and complex numbers the places
+ * are sorted, and one thread adds what falls to an element, in C order and in double: the same bits in every run,
+ * rounded once. */
 #include "atomics.h"
+#include "reduction.h"
+#include "tiles.h"
 #include "layout.h"
 
 namespace td {
@@ -162,10 +164,94 @@ int accumulate_values(const Walk<3> &walk, int dtype)
     case TD_u32: return accumulate<unsigned, false>(walk);
     case TD_i64:
     case TD_u64: return accumulate<unsigned long long, false>(walk);
-    case TD_f32: return accumulate<float, false>(walk);
-    case TD_f64: return accumulate<double, false>(walk);
     default: return no_kernel("scatter", 0, dtype);
     }
+}
+
+/* Sums of floating elements. */
+struct Summing {
+    Walk<2> row;     /* out, values: the axes behind the indexed ones */
+    Walk<1> sources; /* values: the places, in C order */
+    int64_t places;
+    const int64_t *offsets, *order;
+};
+
+template <class T> TD_DEVICE double widened(T x) { return static_cast<double>(static_cast<Computed<T>>(x)); }
+TD_DEVICE td_c128 widened(td_c64 x) { return td_widened(x); }
+TD_DEVICE td_c128 widened(td_c128 x) { return x; }
+
+template <class T> __global__ void sum_kernel(const __grid_constant__ Summing plan)
+{
+    for (int64_t i = first_index(); i < plan.places * plan.row.size; i += index_step()) {
+        int64_t at = i / plan.row.size;
+        const int64_t element = plan.offsets[plan.order[at]];
+        if (at > 0 && plan.offsets[plan.order[at - 1]] == element)
+            continue;
+        int64_t offset[2], source[1];
+        locate(plan.row, i % plan.row.size, offset);
+        T *target = reinterpret_cast<T *>(plan.row.data[0] + offset[0] + element);
+        auto sum = widened(*target);
+        for (; at < plan.places && plan.offsets[plan.order[at]] == element; at++) {
+            locate(plan.sources, plan.order[at], source);
+            sum = plus(sum, widened(*reinterpret_cast<const T *>(plan.row.data[1] + offset[1] + source[0])));
+        }
+        *target = finished<T>(sum);
+    }
+}
+
+template <class T> int sum_places(const Summing &plan)
+{
+    TD_LAUNCH(sum_kernel<T>, blocks_for(plan.places * plan.row.size), BLOCK, plan);
+    return TD_OK;
+}
+
+td_view line_of_numbers(int64_t *numbers, int64_t count)
+{
+    td_view view = {};
+    view.data = reinterpret_cast<char *>(numbers);
+    view.dtype = TD_i64;
+    view.ndim = 1;
+    view.shape[0] = count;
+    view.strides[0] = sizeof(int64_t);
+    return view;
+}
+
+int accumulate_in_order(const td_view *out, int indexed, int leading, const td_view *values, int64_t *offsets)
+{
+    Summing plan = {};
+    td_view row = *values, out_row = *values, sources = *values;
+    sources.ndim = leading;
+    row.ndim = out_row.ndim = values->ndim - leading;
+    out_row.data = out->data;
+    plan.places = size_of(sources);
+    for (int axis = 0; axis < row.ndim; axis++) {
+        row.shape[axis] = out_row.shape[axis] = values->shape[leading + axis];
+        row.strides[axis] = values->strides[leading + axis];
+        out_row.strides[axis] = out->strides[indexed + axis];
+    }
+    Scratch order;
+    TD_TRY(order.reserve(plan.places * static_cast<int64_t>(sizeof(int64_t))));
+    plan.offsets = offsets;
+    plan.order = reinterpret_cast<int64_t *>(order.memory());
+    const td_view keys = line_of_numbers(offsets, plan.places);
+    const td_view sorted = line_of_numbers(reinterpret_cast<int64_t *>(order.memory()), plan.places);
+    TD_TRY(td_cuda_sort(&keys, 0, 0, nullptr, &sorted));
+    plan.row = td::plan<2>({&out_row, &row});
+    plan.sources = plan_in_order<1>({&sources});
+    switch (out->dtype) {
+#define RUN(suffix, T, ...) \
+    case TD_##suffix: return sum_places<T>(plan);
+        TD_KERNEL_FLOATING(RUN, )
+        TD_TYPES_COMPLEX(RUN, )
+#undef RUN
+    default: return no_kernel("scatter", 0, out->dtype);
+    }
+}
+
+bool is_inexact(int dtype)
+{
+    return dtype == TD_f16 || dtype == TD_bf16 || dtype == TD_f32 || dtype == TD_f64 || dtype == TD_c64 ||
+           dtype == TD_c128;
 }
 
 } // namespace
@@ -187,7 +273,8 @@ int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td
     case 1: return td::gather<uint8_t>(walk);
     case 2: return td::gather<uint16_t>(walk);
     case 4: return td::gather<uint32_t>(walk);
-    default: return td::gather<uint64_t>(walk);
+    case 8: return td::gather<uint64_t>(walk);
+    default: return td::gather<td::Word16>(walk);
     }
 }
 
@@ -200,6 +287,8 @@ int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const
     TD_TRY(scratch.reserve(places * static_cast<int64_t>(sizeof(int64_t))));
     auto *offsets = reinterpret_cast<int64_t *>(scratch.memory());
     TD_TRY(td::fold_indices(indices, count, out->strides, offsets));
+    if (accumulate && td::is_inexact(out->dtype))
+        return td::accumulate_in_order(out, count, indices[0].ndim, values, offsets);
     td::Selection selection = td::select(out, indices, count, values, offsets);
     td::Walk<3> walk = td::plan<3>({&selection.array, &selection.places, values});
     if (accumulate)
@@ -209,6 +298,7 @@ int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const
     case 1: return td::scatter<uint8_t>(walk);
     case 2: return td::scatter<uint16_t>(walk);
     case 4: return td::scatter<uint32_t>(walk);
-    default: return td::scatter<uint64_t>(walk);
+    case 8: return td::scatter<uint64_t>(walk);
+    default: return td::scatter<td::Word16>(walk);
     }
 }

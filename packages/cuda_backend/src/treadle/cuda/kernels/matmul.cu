@@ -5,49 +5,20 @@
  * thread multiplies a micro-tile that it holds in registers. threadIdx.x walks columns of out. Which way the threads
  * walk an operand while they load it follows its shorter stride, so a transposed operand is read as fast as a plain
  * one. Two blocks fit on a multiprocessor, so that one computes while the other loads. Every element of out is one
- * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. */
-#include "layout.h"
+ * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. Where there are few
+ * tiles and a long inner axis, its parts go to different blocks, and a second kernel adds what they leave
+ * ("split-k"). */
+#include "product.h"
 
 namespace td {
 
 namespace {
 
-struct Product {
-    Walk<3> batch; /* x, y, out */
-    int64_t rows, columns, inner;
-    int64_t x_row, x_inner, y_inner, y_column, out_row, out_column;
-    int64_t row_tiles, column_tiles;
-};
-
-/* Integers wrap, so signed and unsigned of one width are the same; bool is "or" of "and". */
-template <class T_> struct Arithmetic {
-    using T = T_;
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<sizeof(T) <= 4, uint32_t, T>>;
-    static TD_DEVICE Sum fold(Sum sum, Sum x, Sum y) { return sum + x * y; }
-};
-
-struct Logic {
-    using T = td_bool;
-    using Sum = uint32_t;
-    static TD_DEVICE Sum fold(Sum sum, Sum x, Sum y) { return sum | (x & y); }
-};
-
-template <class Kind_, int THREAD_ROWS_, int THREAD_COLUMNS_, int DEPTH_> struct Tiling {
-    using Kind = Kind_;
-    using T = typename Kind::T;
-    using Sum = typename Kind::Sum;
-    static constexpr int SIDE = 16; /* threads of a block along either axis */
-    static constexpr int THREADS = SIDE * SIDE;
-    static constexpr int THREAD_ROWS = THREAD_ROWS_, THREAD_COLUMNS = THREAD_COLUMNS_, DEPTH = DEPTH_;
-    static constexpr int ROWS = SIDE * THREAD_ROWS, COLUMNS = SIDE * THREAD_COLUMNS;
-    static constexpr int PAD = 4; /* spreads a column of the tile over the banks */
-};
-
 /* Brings WIDTH x DEPTH elements to shared memory, as tile[step][place]. from is the first element of the tile,
  * places and steps are how many of them exist. Each thread takes elements at a fixed distance from each other. */
 template <class Tile, int WIDTH>
 TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::PAD], const char *from,
-                         int64_t place_stride, int64_t step_stride, int64_t places, int64_t steps)
+                         int64_t place_stride, int64_t step_stride, int places, int steps)
 {
     static_assert(Tile::THREADS % WIDTH == 0 && Tile::THREADS % Tile::DEPTH == 0, "a place or a step stays");
     const int thread = static_cast<int>(threadIdx.y) * Tile::SIDE + static_cast<int>(threadIdx.x);
@@ -57,42 +28,16 @@ TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::P
     const int more_places = steps_first ? Tile::THREADS / Tile::DEPTH : 0;
     const int more_steps = steps_first ? 0 : Tile::THREADS / WIDTH;
     const int64_t distance = more_places * place_stride + more_steps * step_stride;
-    const int last_place = places < WIDTH ? static_cast<int>(places) : WIDTH;
-    const int last_step = steps < Tile::DEPTH ? static_cast<int>(steps) : Tile::DEPTH;
     from += place * place_stride + step * step_stride;
     TD_UNROLL
     for (int part = 0; part < WIDTH * Tile::DEPTH / Tile::THREADS; part++) {
-        typename Tile::Sum value = 0;
-        if (place < last_place && step < last_step)
+        typename Tile::Sum value = {};
+        if (place < places && step < steps)
             value = static_cast<typename Tile::Sum>(*reinterpret_cast<const typename Tile::T *>(from));
         tile[step][place] = value;
         place += more_places;
         step += more_steps;
         from += distance;
-    }
-}
-
-template <class Tile>
-TD_DEVICE void multiply_tiles(const typename Tile::Sum (&x)[Tile::DEPTH][Tile::ROWS + Tile::PAD],
-                              const typename Tile::Sum (&y)[Tile::DEPTH][Tile::COLUMNS + Tile::PAD],
-                              typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
-{
-    using Sum = typename Tile::Sum;
-    TD_UNROLL
-    for (int step = 0; step < Tile::DEPTH; step++) {
-        Sum left[Tile::THREAD_ROWS], right[Tile::THREAD_COLUMNS];
-        TD_UNROLL
-        for (int row = 0; row < Tile::THREAD_ROWS; row++)
-            left[row] = x[step][threadIdx.y * Tile::THREAD_ROWS + row];
-        TD_UNROLL
-        for (int column = 0; column < Tile::THREAD_COLUMNS; column++)
-            right[column] = y[step][threadIdx.x + column * Tile::SIDE];
-        TD_UNROLL
-        for (int row = 0; row < Tile::THREAD_ROWS; row++) {
-            TD_UNROLL
-            for (int column = 0; column < Tile::THREAD_COLUMNS; column++)
-                sums[row][column] = Tile::Kind::fold(sums[row][column], left[row], right[column]);
-        }
     }
 }
 
@@ -113,6 +58,41 @@ TD_DEVICE void store_tile(const Product &plan, char *out, int64_t row0, int64_t 
     }
 }
 
+/* The sums of a part, for merge_kernel. */
+template <class Tile>
+TD_DEVICE void store_part(const Product &plan, int64_t matrix, int64_t row0, int64_t column0,
+                          const typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
+{
+    auto *out = reinterpret_cast<typename Tile::Sum *>(plan.parts.sums) + matrix * plan.rows * plan.columns;
+    TD_UNROLL
+    for (int i = 0; i < Tile::THREAD_ROWS; i++) {
+        const int64_t row = row0 + threadIdx.y * Tile::THREAD_ROWS + i;
+        TD_UNROLL
+        for (int j = 0; j < Tile::THREAD_COLUMNS; j++) {
+            const int64_t column = column0 + threadIdx.x + j * Tile::SIDE;
+            if (row < plan.rows && column < plan.columns)
+                out[row * plan.columns + column] = sums[i][j];
+        }
+    }
+}
+
+/* Where the tile lies is found once more: the loop before has no registers to spare. */
+template <class Tile>
+TD_DEVICE void store(const Product &plan, int64_t tile,
+                     const typename Tile::Sum (&sums)[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS])
+{
+    const int64_t tiles = plan.row_tiles * plan.column_tiles;
+    const int64_t row0 = tile % tiles / plan.column_tiles * Tile::ROWS;
+    const int64_t column0 = tile % tiles % plan.column_tiles * Tile::COLUMNS;
+    if (plan.parts.count > 1) {
+        store_part<Tile>(plan, tile / tiles, row0, column0, sums);
+        return;
+    }
+    int64_t offset[3];
+    locate(plan.batch, tile / tiles % plan.batch.size, offset);
+    store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
+}
+
 template <class Tile>
 __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_constant__ Product plan)
 {
@@ -120,39 +100,39 @@ __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_c
     TD_SHARED(Sum, x_tile, [Tile::DEPTH][Tile::ROWS + Tile::PAD]);
     TD_SHARED(Sum, y_tile, [Tile::DEPTH][Tile::COLUMNS + Tile::PAD]);
     const int64_t tiles = plan.row_tiles * plan.column_tiles;
-    for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size; tile += gridDim.x) {
+    for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
         const int64_t row0 = tile % tiles / plan.column_tiles * Tile::ROWS;
         const int64_t column0 = tile % tiles % plan.column_tiles * Tile::COLUMNS;
+        const int64_t first = tile / tiles / plan.batch.size * plan.parts.length;
+        const int rows = at_most(plan.rows - row0, Tile::ROWS);
+        const int columns = at_most(plan.columns - column0, Tile::COLUMNS);
         int64_t offset[3];
-        locate(plan.batch, tile / tiles, offset);
-        const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row;
-        const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column;
+        locate(plan.batch, tile / tiles % plan.batch.size, offset);
+        const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row + first * plan.x_inner;
+        const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column + first * plan.y_inner;
         Sum sums[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS] = {};
-        for (int64_t begin = 0; begin < plan.inner; begin += Tile::DEPTH) {
-            load_tile<Tile, Tile::ROWS>(x_tile, x + begin * plan.x_inner, plan.x_row, plan.x_inner, plan.rows - row0,
-                                        plan.inner - begin);
-            load_tile<Tile, Tile::COLUMNS>(y_tile, y + begin * plan.y_inner, plan.y_column, plan.y_inner,
-                                           plan.columns - column0, plan.inner - begin);
+        int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
+        for (; left > 0; left -= Tile::DEPTH) {
+            const int steps = at_most(left, Tile::DEPTH);
+            load_tile<Tile, Tile::ROWS>(x_tile, x, plan.x_row, plan.x_inner, rows, steps);
+            load_tile<Tile, Tile::COLUMNS>(y_tile, y, plan.y_column, plan.y_inner, columns, steps);
+            x += Tile::DEPTH * plan.x_inner;
+            y += Tile::DEPTH * plan.y_inner;
             __syncthreads();
             multiply_tiles<Tile>(x_tile, y_tile, sums);
             __syncthreads();
         }
-        store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
+        store<Tile>(plan, tile, sums);
     }
 }
 
 template <class Tile> int multiply(Product &plan)
 {
-    plan.row_tiles = ceil_div(plan.rows, Tile::ROWS);
-    plan.column_tiles = ceil_div(plan.columns, Tile::COLUMNS);
-    int64_t tiles = plan.row_tiles * plan.column_tiles * plan.batch.size;
-    TD_LAUNCH(matmul_kernel<Tile>, blocks_for(tiles, 1), dim3(Tile::SIDE, Tile::SIDE), plan);
-    return TD_OK;
+    return run_tiles<typename Tile::Kind>(plan, Tile::ROWS, Tile::COLUMNS, [&](unsigned blocks) -> int {
+        TD_LAUNCH(matmul_kernel<Tile>, blocks, dim3(Tile::SIDE, Tile::SIDE), plan);
+        return TD_OK;
+    });
 }
-
-template <class T> using Small = Tiling<Arithmetic<T>, 2, 2, 16>;
-template <class T> using Middle = Tiling<Arithmetic<T>, 4, 4, 16>;
-template <class T> using Large = Tiling<Arithmetic<T>, 8, 8, 8>;
 
 /* A tile as large as leaves enough of them to fill a device. */
 template <class T> int multiply_reals(Product &plan)
@@ -160,12 +140,21 @@ template <class T> int multiply_reals(Product &plan)
     constexpr double ENOUGH = 96;
     double elements = static_cast<double>(plan.rows) * static_cast<double>(plan.columns) *
                       static_cast<double>(plan.batch.size);
-    if constexpr (sizeof(T) == 4)
+    if constexpr (std::is_same_v<T, float>)
         if (elements >= ENOUGH * Large<T>::ROWS * Large<T>::COLUMNS)
             return multiply<Large<T>>(plan);
     if (elements >= ENOUGH * Middle<T>::ROWS * Middle<T>::COLUMNS)
         return multiply<Middle<T>>(plan);
     return multiply<Small<T>>(plan);
+}
+
+/* Halves go to the matrix instruction where the device has it and the product fills a fair part of its tile. */
+int multiply_either_way(Product &plan, int dtype)
+{
+    constexpr int64_t LEAST = 32;
+    if (plan.rows >= LEAST && plan.columns >= LEAST && plan.inner >= LEAST && multiplies_matrices())
+        return multiply_halves(plan, dtype);
+    return dtype == TD_f16 ? multiply_reals<Float16>(plan) : multiply_reals<BFloat16>(plan);
 }
 
 Product plan_product(const td_view *x, const td_view *y, const td_view *out)
@@ -208,6 +197,10 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     case TD_u64: return td::multiply<td::Small<uint64_t>>(plan);
     case TD_f32: return td::multiply_reals<float>(plan);
     case TD_f64: return td::multiply_reals<double>(plan);
+    case TD_f16:
+    case TD_bf16: return td::multiply_either_way(plan, out->dtype);
+    case TD_c64: return td::multiply<td::Small<td_c64>>(plan);
+    case TD_c128: return td::multiply<td::Small<td_c128>>(plan);
     default: return td::no_kernel("matmul", 0, out->dtype);
     }
 }

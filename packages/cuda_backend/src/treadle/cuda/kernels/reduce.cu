@@ -1,4 +1,4 @@
-/* Reductions over any axes.
+/* Reductions over any axes, the variance among them.
  *
  * The axes of x part into those that out keeps (a line of elements for each kept place) and those that are folded. A
  * block folds several lines at once, or one long one, as lanes.h lays it out. Where there are few lines and they are
@@ -23,7 +23,7 @@ struct Folding {
     int64_t part_length;
     int64_t parts;
     char *partial; /* accumulators, parts to a line; where there is more than one part */
-    double divisor;
+    double divisor, correction;
 };
 
 template <class Reduction>
@@ -32,7 +32,14 @@ TD_DEVICE void store(const Folding &plan, int64_t at, typename Reduction::Accumu
     using Result = typename Reduction::Result;
     if constexpr (std::is_same_v<typename Reduction::Accumulator, double>)
         value /= plan.divisor;
-    *reinterpret_cast<Result *>(plan.kept.data[1] + at) = static_cast<Result>(value);
+    if constexpr (std::is_same_v<typename Reduction::Accumulator, td_c128>)
+        value = {value.re / plan.divisor, value.im / plan.divisor};
+    Result *out = reinterpret_cast<Result *>(plan.kept.data[1] + at);
+    if constexpr (std::is_same_v<typename Reduction::Accumulator, Moments>)
+        *out = static_cast<Result>(value.squares /
+                                   (value.count > plan.correction ? value.count - plan.correction : 0.0));
+    else
+        *out = finished<Result>(value);
 }
 
 /* One part of one line, as far as it falls to this lane. */
@@ -153,9 +160,26 @@ int td_cuda_reduce(int op, const td_view *x, uint32_t axes, const td_view *out)
     switch ((op == TD_REDUCE_mean ? TD_REDUCE_sum : op) * TD_DTYPE_COUNT + x->dtype) {
 #define RUN(suffix, ctype, op) \
     case TD_REDUCE_##op * TD_DTYPE_COUNT + TD_##suffix: return td::reduce<td::reduce_##op##_##suffix>(plan);
-#define X(op, TYPES, ...) TD_TYPES_##TYPES(RUN, op)
+#define X(op, TYPES, ...) TD_ROW_##TYPES(RUN, op)
         TD_REDUCE_OPS(X, X)
 #undef X
+        TD_TYPES_COMPLEX(RUN, sum)
+        TD_TYPES_COMPLEX(RUN, prod)
+        TD_TYPES_COMPLEX(RUN, any)
+        TD_TYPES_COMPLEX(RUN, all)
     default: return td::no_kernel("reduction", op, x->dtype);
+    }
+}
+
+int td_cuda_variance(const td_view *x, uint32_t axes, double correction, const td_view *out)
+{
+    td::Folding plan = td::plan_folding(x, axes, out);
+    plan.correction = correction;
+    if (plan.kept.size == 0)
+        return TD_OK;
+    switch (x->dtype) {
+    case TD_f32: return td::reduce<td::Variance<float>>(plan);
+    case TD_f64: return td::reduce<td::Variance<double>>(plan);
+    default: return td::no_kernel("variance", 0, x->dtype);
     }
 }

@@ -14,6 +14,7 @@
 
 #ifdef TREADLE_EMULATION
 #define TD_UNROLL _Pragma("GCC unroll 16")
+#define TD_ROLLED _Pragma("GCC unroll 1")
 /* An array of shared memory: TD_SHARED(float, tile, [16][17]). */
 #define TD_SHARED(type, name, extents) \
     typedef type name##_array extents; \
@@ -24,6 +25,7 @@
 #define TD_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(::emulation::dynamic_shared())
 #else
 #define TD_UNROLL _Pragma("unroll")
+#define TD_ROLLED _Pragma("unroll 1") /* where copies of a long body would cost registers */
 #define TD_SHARED(type, name, extents) __shared__ type name extents
 #define TD_DYNAMIC_SHARED(type, name) \
     extern __shared__ __align__(16) unsigned char td_dynamic_shared[]; \
@@ -80,6 +82,8 @@ inline int item_size(int dtype)
 #define TD_CASE(suffix, ctype, ...) \
     case TD_##suffix: return sizeof(ctype);
         TD_TYPES_ALL(TD_CASE, )
+        TD_TYPES_HALF(TD_CASE, )
+        TD_TYPES_COMPLEX(TD_CASE, )
 #undef TD_CASE
     default: return 0;
     }

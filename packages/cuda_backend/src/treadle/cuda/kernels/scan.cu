@@ -60,7 +60,7 @@ template <class Reduction> __global__ void scan_kernel(const __grid_constant__ S
             carry = Reduction::merge(carry, shared[(lanes - 1) * plan.lanes.lines + place]);
             if (here)
                 *reinterpret_cast<Result *>(plan.lines.data[1] + offset[1] + i * plan.out_stride) =
-                    static_cast<Result>(value);
+                    finished<Result>(value);
             __syncthreads();
         }
     }
@@ -91,7 +91,7 @@ int td_cuda_scan(int op, const td_view *x, int axis, const td_view *out)
 #define RUN(suffix, ctype, ...) \
     case TD_##suffix: \
         return op == TD_SCAN_sum ? td::scan<td::reduce_sum_##suffix>(plan) : td::scan<td::reduce_prod_##suffix>(plan);
-        TD_TYPES_ALL(RUN, )
+        TD_KERNEL_TYPES(RUN, )
 #undef RUN
     default: return td::no_kernel("scan", op, x->dtype);
     }

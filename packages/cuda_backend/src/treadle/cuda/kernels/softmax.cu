@@ -1,6 +1,6 @@
-/* softmax and log_softmax along one axis, fused: the line's maximum, the sum of exp(x - maximum) in double, then the
- * results. Equal to the composition x - max, exp, sum, divide (or subtract the logarithm), infinities and NaN
- * included. */
+/* softmax, log_softmax and logsumexp along one axis, fused: the line's maximum, the sum of exp(x - maximum) in double,
+ * then the results. Equal to the composition x - max, exp, sum, divide (or subtract the logarithm), infinities and NaN
+ * included; logsumexp leaves a maximum that is not finite out of it. */
 #include "lanes.h"
 
 namespace td {
@@ -21,7 +21,7 @@ struct Plus {
     TD_DEVICE double operator()(double x, double y) const { return x + y; }
 };
 
-template <class T, bool LOGARITHM> __global__ void softmax_kernel(const __grid_constant__ Normalising plan)
+template <class T, int RESULT> __global__ void softmax_kernel(const __grid_constant__ Normalising plan)
 {
     TD_SHARED(T, tops, [BLOCK]);
     TD_SHARED(double, sums, [BLOCK]);
@@ -39,30 +39,46 @@ template <class T, bool LOGARITHM> __global__ void softmax_kernel(const __grid_c
         for (int64_t i = lane; i < length; i += lanes)
             top = Larger<T>()(top, *reinterpret_cast<const T *>(x + i * plan.stride));
         top = fold_for_all_lanes(plan.lanes, tops, top, Larger<T>());
+        if constexpr (RESULT == TD_SOFTMAX_sum)
+            top = top - top == 0 ? top : T(0);
         double sum = 0.0;
         for (int64_t i = lane; i < length; i += lanes)
             sum += static_cast<double>(td_exp(*reinterpret_cast<const T *>(x + i * plan.stride) - top));
         const T total = static_cast<T>(fold_for_all_lanes(plan.lanes, sums, sum, Plus()));
-        for (int64_t i = lane; i < length; i += lanes) {
-            const T shifted = *reinterpret_cast<const T *>(x + i * plan.stride) - top;
-            *reinterpret_cast<T *>(out + i * plan.out_stride) =
-                LOGARITHM ? shifted - td_log(total) : td_exp(shifted) / total;
+        if constexpr (RESULT == TD_SOFTMAX_sum) {
+            if (lane == 0 && length)
+                *reinterpret_cast<T *>(out) = td_log(total) + top;
+        } else {
+            for (int64_t i = lane; i < length; i += lanes) {
+                const T shifted = *reinterpret_cast<const T *>(x + i * plan.stride) - top;
+                *reinterpret_cast<T *>(out + i * plan.out_stride) =
+                    RESULT == TD_SOFTMAX_log ? shifted - td_log(total) : td_exp(shifted) / total;
+            }
         }
     }
 }
 
-template <class T, bool LOGARITHM> int softmax(const Normalising &plan)
+template <class T, int RESULT> int softmax_as(const Normalising &plan)
 {
-    void (*kernel)(Normalising) = softmax_kernel<T, LOGARITHM>;
+    void (*kernel)(Normalising) = softmax_kernel<T, RESULT>;
     TD_LAUNCH(kernel, blocks_for(plan.lines.size, plan.lanes.lines), BLOCK, plan);
     return TD_OK;
+}
+
+template <class T> int softmax(const Normalising &plan, int result)
+{
+    switch (result) {
+    case TD_SOFTMAX_quotient: return softmax_as<T, TD_SOFTMAX_quotient>(plan);
+    case TD_SOFTMAX_log: return softmax_as<T, TD_SOFTMAX_log>(plan);
+    default: return softmax_as<T, TD_SOFTMAX_sum>(plan);
+    }
 }
 
 } // namespace
 
 } // namespace td
 
-int td_cuda_softmax(const td_view *x, int axis, const td_view *out, int logarithm)
+int td_cuda_softmax(int result, const td_view *x, int axis, const td_view *out)
 {
     td::Normalising plan = {};
     plan.lines = td::plan_lines(x, axis, out);
@@ -74,8 +90,8 @@ int td_cuda_softmax(const td_view *x, int axis, const td_view *out, int logarith
     if (plan.lines.size == 0 || plan.length == 0)
         return TD_OK;
     switch (x->dtype) {
-    case TD_f32: return logarithm ? td::softmax<float, true>(plan) : td::softmax<float, false>(plan);
-    case TD_f64: return logarithm ? td::softmax<double, true>(plan) : td::softmax<double, false>(plan);
-    default: return td::no_kernel("softmax", logarithm, x->dtype);
+    case TD_f32: return td::softmax<float>(plan, result);
+    case TD_f64: return td::softmax<double>(plan, result);
+    default: return td::no_kernel("softmax", result, x->dtype);
     }
 }

@@ -122,7 +122,16 @@ TD_FN td_c128 td_reciprocal_c128(td_c128 x)
 }
 
 /* --- functions of the C library ----------------------------------------------------------------------------------- */
-#ifndef __CUDA_ARCH__
+#define TD_COMPLEX_FUNCTIONS(X) \
+    X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh)
+
+#ifdef TREADLE_COMPLEX_FUNCTIONS
+#define TD_COMPLEX_FUNCTION(op) TD_FN td_c128 td_##op##_c128(td_c128 x);
+TD_COMPLEX_FUNCTIONS(TD_COMPLEX_FUNCTION)
+TD_FN td_c128 td_tanh_c128(td_c128 x);
+TD_FN td_c128 td_power_c128(td_c128 x, td_c128 y);
+#undef TD_COMPLEX_FUNCTION
+#elif !defined(__CUDA_ARCH__)
 TD_FN double _Complex td_to_library(td_c128 x)
 {
     double _Complex z;
@@ -139,20 +148,7 @@ TD_FN td_c128 td_from_library(double _Complex x)
 
 #define TD_COMPLEX_FUNCTION(op) \
     TD_FN td_c128 td_##op##_c128(td_c128 x) { return td_from_library(__builtin_c##op(td_to_library(x))); }
-TD_COMPLEX_FUNCTION(sqrt)
-TD_COMPLEX_FUNCTION(exp)
-TD_COMPLEX_FUNCTION(log)
-TD_COMPLEX_FUNCTION(sin)
-TD_COMPLEX_FUNCTION(cos)
-TD_COMPLEX_FUNCTION(tan)
-TD_COMPLEX_FUNCTION(asin)
-TD_COMPLEX_FUNCTION(acos)
-TD_COMPLEX_FUNCTION(atan)
-TD_COMPLEX_FUNCTION(sinh)
-TD_COMPLEX_FUNCTION(cosh)
-TD_COMPLEX_FUNCTION(asinh)
-TD_COMPLEX_FUNCTION(acosh)
-TD_COMPLEX_FUNCTION(atanh)
+TD_COMPLEX_FUNCTIONS(TD_COMPLEX_FUNCTION)
 #undef TD_COMPLEX_FUNCTION
 
 /* At an infinite real part the imaginary part is a 0 of its own sign (array API standard), not of sin(2 im)'s. */
@@ -164,6 +160,14 @@ TD_FN td_c128 td_tanh_c128(td_c128 x)
     }
     return td_from_library(__builtin_ctanh(td_to_library(x)));
 }
+
+TD_FN td_c128 td_power_c128(td_c128 x, td_c128 y)
+{
+    return td_from_library(__builtin_cpow(td_to_library(x), td_to_library(y)));
+}
+#endif
+
+#if defined(TREADLE_COMPLEX_FUNCTIONS) || !defined(__CUDA_ARCH__)
 
 /* exp(x + iy) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no digits are lost near 0. */
 TD_FN td_c128 td_expm1_c128(td_c128 x)
@@ -239,7 +243,7 @@ TD_FN td_c128 td_pow_c128(td_c128 x, td_c128 y)
                 z = td_multiply_c128(z, x);
         return y.re < 0.0 ? td_reciprocal_c128(z) : z;
     }
-    return td_from_library(__builtin_cpow(td_to_library(x), td_to_library(y)));
+    return td_power_c128(x, y);
 }
 
 #define TD_COMPLEX_THROUGH_DOUBLE(op) \

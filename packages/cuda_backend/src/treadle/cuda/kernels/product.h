@@ -1,0 +1,60 @@
+/* A planned matrix product, and what its kernels share. */
+#ifndef TREADLE_CUDA_PRODUCT_H
+#define TREADLE_CUDA_PRODUCT_H
+
+#include "tiles.h"
+
+namespace td {
+
+struct Product {
+    Walk<3> batch; /* x, y, out */
+    int64_t rows, columns, inner;
+    int64_t x_row, x_inner, y_inner, y_column, out_row, out_column;
+    int64_t row_tiles, column_tiles;
+    Parts parts;
+};
+
+/* Whether the current device multiplies tiles of halves by one instruction of a warp, and the product by that. */
+bool multiplies_matrices();
+int multiply_halves(Product &plan, int dtype);
+
+TD_DEVICE int at_most(int64_t count, int most) { return count < most ? static_cast<int>(count) : most; }
+
+namespace {
+
+template <class Kind> __global__ void merge_kernel(const __grid_constant__ Product plan)
+{
+    const int64_t matrix = plan.rows * plan.columns, size = matrix * plan.batch.size;
+    for (int64_t i = first_index(); i < size; i += index_step()) {
+        int64_t offset[3];
+        locate(plan.batch, i / matrix, offset);
+        char *out = plan.batch.data[2] + offset[2] + i % matrix / plan.columns * plan.out_row;
+        *reinterpret_cast<typename Kind::T *>(out + i % plan.columns * plan.out_column) =
+            static_cast<typename Kind::T>(merge_parts<Kind>(plan.parts, size, i));
+    }
+}
+
+/* Cuts the product into tiles and parts, runs launch(blocks), and adds the parts. */
+template <class Kind, class Launch> int run_tiles(Product &plan, int rows, int columns, Launch &&launch)
+{
+    plan.row_tiles = ceil_div(plan.rows, rows);
+    plan.column_tiles = ceil_div(plan.columns, columns);
+    const int64_t tiles = plan.row_tiles * plan.column_tiles * plan.batch.size;
+    plan.parts = cut_inner_axis(tiles, plan.inner);
+    const int64_t size = plan.rows * plan.columns * plan.batch.size;
+    Scratch sums;
+    if (plan.parts.count > 1) {
+        TD_TRY(sums.reserve(plan.parts.count * size * static_cast<int64_t>(sizeof(typename Kind::Sum))));
+        plan.parts.sums = sums.memory();
+    }
+    TD_TRY(launch(blocks_for(tiles * plan.parts.count, 1)));
+    if (plan.parts.count > 1)
+        TD_LAUNCH(merge_kernel<Kind>, blocks_for(size), BLOCK, plan);
+    return TD_OK;
+}
+
+} // namespace
+
+} // namespace td
+
+#endif
