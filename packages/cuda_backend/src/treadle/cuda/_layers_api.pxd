@@ -46,7 +46,7 @@ cdef extern from "layers_api.h" nogil:
         void *out
         const void *scale
         int64_t scale_step
-    ctypedef struct td_cuda_windows:
+    ctypedef struct td_cuda_pooling:
         int dtype
         int64_t planes
         int64_t length[3]
@@ -79,7 +79,7 @@ cdef extern from "layers_api.h" nogil:
     int td_cuda_lstm_step_gradient(const td_cuda_lstm *step)
     int td_cuda_entropy(const td_cuda_entropy_rows *entropy, int *wrong)
     int td_cuda_entropy_gradient(const td_cuda_entropy_rows *entropy)
-    int td_cuda_max_pool(const td_cuda_windows *windows, const void *x, void *values, int64_t *indices)
+    int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values, int64_t *indices)
     int td_cuda_max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
                                   const int64_t *indices, void *out, int *wrong)
     int td_cuda_attention_limit(int dtype)

@@ -18,7 +18,7 @@ cdef void *memory_of(object array) except? NULL:
     return <void *><uintptr_t>array.data_pointer
 
 
-cdef int read_axes(object given, int64_t filling, int64_t *to) except -1:
+cdef int read_lengths(object given, int64_t filling, int64_t *to) except -1:
     """Up to three numbers, those of missing axes in front."""
     cdef int missing = 3 - <int>len(given)
     cdef int axis
@@ -132,15 +132,15 @@ cdef class LayerKernels(Runtime):
 
     # pooling -------------------------------------------------------------------------------------------------------
     def max_pool(self, x, geometry, values, indices):
-        cdef td_cuda_windows windows
+        cdef td_cuda_pooling windows
         self.use_device_of(x)
         windows.dtype, windows.planes = x.dtype.id, x.shape[0] * x.shape[1]
-        read_axes(x.shape[2:], 1, windows.length)
-        read_axes(values.shape[2:], 1, windows.places)
-        read_axes(geometry.kernel, 1, windows.kernel)
-        read_axes(geometry.stride, 1, windows.stride)
-        read_axes(geometry.dilation, 1, windows.dilation)
-        read_axes([before for before, _ in geometry.padding], 0, windows.padding)
+        read_lengths(x.shape[2:], 1, windows.length)
+        read_lengths(values.shape[2:], 1, windows.places)
+        read_lengths(geometry.kernel, 1, windows.kernel)
+        read_lengths(geometry.stride, 1, windows.stride)
+        read_lengths(geometry.dilation, 1, windows.dilation)
+        read_lengths([before for before, _ in geometry.padding], 0, windows.padding)
         check(td_cuda_max_pool(&windows, memory_of(x), memory_of(values), <int64_t *>memory_of(indices)), "max_pool")
 
     def max_pool_gradient(self, gradient, indices, out):

@@ -46,7 +46,7 @@ typedef struct {
     int dtype;
     int64_t planes;
     int64_t length[3], places[3], kernel[3], stride[3], padding[3], dilation[3];
-} td_cuda_windows;
+} td_cuda_pooling;
 
 /* The views have one batch shape before their last two axes, and any strides; mask, of bool or of the statistics' dtype,
  * or NULL. total is the logarithm of each query's sum of exponentials. */
@@ -81,7 +81,7 @@ int td_cuda_entropy(const td_cuda_entropy_rows *entropy, int *wrong);
 int td_cuda_entropy_gradient(const td_cuda_entropy_rows *entropy);
 
 /* layers_pool.cu. wrong: whether an index is beyond its plane, as above; its gradient is left out. */
-int td_cuda_max_pool(const td_cuda_windows *windows, const void *x, void *values, int64_t *indices);
+int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values, int64_t *indices);
 int td_cuda_max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
                               const int64_t *indices, void *out, int *wrong);
 

@@ -15,7 +15,7 @@ constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 constexpr int WARPS = BLOCK / 32;
 
 template <class T>
-__global__ void max_pool_kernel(const __grid_constant__ td_cuda_windows windows, const T *x, T *values,
+__global__ void max_pool_kernel(const __grid_constant__ td_cuda_pooling windows, const T *x, T *values,
                                 int64_t *indices)
 {
     using C = Computed<T>;
@@ -97,7 +97,7 @@ __global__ void max_pool_gradient_kernel(int64_t planes, int64_t places, int64_t
     }
 }
 
-template <class T> int max_pool(const td_cuda_windows &windows, const void *x, void *values, int64_t *indices)
+template <class T> int max_pool(const td_cuda_pooling &windows, const void *x, void *values, int64_t *indices)
 {
     const int64_t size = windows.planes * windows.places[0] * windows.places[1] * windows.places[2];
     TD_LAUNCH(max_pool_kernel<T>, blocks_for(size), BLOCK, windows, static_cast<const T *>(x), static_cast<T *>(values),
@@ -130,7 +130,7 @@ int max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length,
 
 } // namespace td
 
-int td_cuda_max_pool(const td_cuda_windows *windows, const void *x, void *values, int64_t *indices)
+int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values, int64_t *indices)
 {
     switch (windows->dtype) {
 #define RUN(suffix, ctype, ...) \
