@@ -67,11 +67,29 @@ def test_derivatives(name: str, device: str) -> None:
     assert ag.gradgradcheck(CALLS[name][0], given)
 
 
-def results(name: str, device: str) -> list[Any]:
-    given = operands(name, device, "float32")
+def results(name: str, device: str, dtype: str = "float32") -> list[Any]:
+    given = [each.detach().astype(dtype).requires_grad_() for each in operands(name, device, "float32")]
     out = CALLS[name][0](*given)
     (out * ag.sin(out)).sum().backward()
-    return [out.numpy(), *[each.grad.numpy() for each in given if each.grad is not None]]
+    arrays = [out.data, *[each.grad.data for each in given if each.grad is not None]]
+    assert all(each.dtype.name == dtype for each in arrays)
+    return [each.to_device("cpu").astype("float64").numpy() for each in arrays]
+
+
+def takes(device: str, dtype: str) -> bool:
+    backend = nd.zeros(1, device=device).device.backend
+    return dtype in getattr(backend, "dtypes", (dtype,))
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype"),
+    [(device, dtype) for device in DEVICES for dtype in ("float16", "bfloat16") if takes(device, dtype)],
+)
+@pytest.mark.parametrize("name", CALLS)
+def test_halves(name: str, device: str, dtype: str) -> None:
+    near = 2e-2 if dtype == "float16" else 1e-1
+    for mine, other in zip(results(name, device, dtype), results(name, "cpu"), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=near, atol=near * max(1.0, np.abs(other).max(initial=0.0)))
 
 
 @pytest.mark.parametrize("device", DEVICES)

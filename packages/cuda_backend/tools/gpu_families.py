@@ -7,6 +7,8 @@ import numpy as np
 
 import treadle.cuda
 import treadle.ndarray as nd
+from treadle.ndarray import _layers
+from treadle.ndarray.attention import attention, attention_gradient
 
 
 def main() -> None:
@@ -17,7 +19,37 @@ def main() -> None:
     x = nd.asarray(generator.normal(size=(70, 90)).astype(np.float32), device=device)
     whole = nd.asarray(generator.integers(0, 50, 700), device=device)
     long = nd.asarray(generator.normal(size=70000), device=device)
+    image = nd.reshape(x[:64], (2, 4, 8, 90))
+
+    def attend() -> object:
+        made = attention(x, x, x, causal=True)
+        return attention_gradient(x, x, x, x, *made, causal=True)
+
+    def normalise() -> object:
+        out, mean, scale = _layers.norm_rows(x, 90, True, 1e-5, None, None) or (x, None, x)
+        _layers.norm_channels_gradient(image, image, long[:4].astype("float32"), scale[:4], None, (True, True, True))
+        return _layers.norm_rows_gradient(x, out, 90, mean, scale, None, (True, True, True))
+
+    def pool() -> object:
+        values, indices = nd.max_pool(image, 3, stride=1, padding=1)
+        return nd.max_pool_gradient(values, indices, image.shape)
+
+    def lose() -> object:
+        _layers.entropy("loss", x, whole[:70], -100, 0.1)
+        return _layers.entropy_gradient(x, whole[:70], -100, 0.1, x[:, 0].copy())
+
+    def step_in_time() -> object:
+        gates, cell = x[:, :80].copy(), x[:, :20].copy()
+        _layers.lstm_step(gates, gates, cell, nd.empty_like(gates), *(nd.empty_like(cell) for _ in range(3)))
+        return _layers.lstm_step_gradient(gates, cell, cell, cell, cell, nd.empty_like(gates))
+
     steps: dict[str, Callable[[], object]] = {
+        "attention": attend,
+        "norms": normalise,
+        "max_pool": pool,
+        "entropy": lose,
+        "lstm": step_in_time,
+        "activation_gradient": lambda: _layers.activation_gradient("gelu", x, x),
         "elementwise": lambda: nd.where(x > 0, nd.exp(x.T[::-1].T), x + 1.0),
         "copy": lambda: x[::-1, ::2].astype("float64"),
         "reduce": lambda: (nd.sum(long), nd.sum(x, axis=0), nd.max(x, axis=1)),

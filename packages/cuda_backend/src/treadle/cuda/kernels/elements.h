@@ -59,6 +59,26 @@ struct alignas(8) Word16 {
 #define TD_ROW_UNSIGNED TD_TYPES_UNSIGNED
 #define TD_ROW_BOOL TD_TYPES_BOOL
 
+/* The unsigned type whose bits an op that asks for no sign gives for signed integers too. */
+#define TD_SIGNLESS_bool bool
+#define TD_SIGNLESS_i8 u8
+#define TD_SIGNLESS_i16 u16
+#define TD_SIGNLESS_i32 u32
+#define TD_SIGNLESS_i64 u64
+#define TD_SIGNLESS_u8 u8
+#define TD_SIGNLESS_u16 u16
+#define TD_SIGNLESS_u32 u32
+#define TD_SIGNLESS_u64 u64
+#define TD_SIGNLESS_f16 f16
+#define TD_SIGNLESS_bf16 bf16
+#define TD_SIGNLESS_f32 f32
+#define TD_SIGNLESS_f64 f64
+#define TD_JOIN(name, suffix) name##_##suffix
+#define TD_INSTANCE(name, suffix) TD_JOIN(name, suffix)
+/* The operation for a type; where the op is signless, that of the unsigned type, so that one kernel serves both. */
+#define TD_OPERATION(signless, name, suffix) \
+    std::conditional_t<(signless), ::td::TD_INSTANCE(name, TD_SIGNLESS_##suffix), ::td::TD_INSTANCE(name, suffix)>
+
 #define TD_PART_c64 float
 #define TD_PART_c128 double
 

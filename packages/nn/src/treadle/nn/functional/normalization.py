@@ -67,6 +67,13 @@ class Normalize(FusedOp):
         is_by_channel = self.axes == (0, *range(2, x.ndim)) and self.center
         return "channels" if is_by_channel and parameters in ((), (x.shape[1], *(1,) * (x.ndim - 2))) else ""
 
+    def takes_halves(self, x: Tensor, given: list[Tensor]) -> bool:
+        """Whether the device has a kernel that keeps the statistics of halves in float32."""
+        served = getattr(x.device.backend, "norm_rows", None) is not None and all(
+            each.dtype is x.dtype for each in given
+        )
+        return served and x.size > 0 and self._lies(x) == "rows"
+
     def _in_one_pass(self, arrays: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
         """The result and what is saved by a kernel; None where there is none."""
         x, layout = dense(arrays[0]), self._lies(arrays[0])
@@ -191,7 +198,7 @@ def _normalized(
         if each.size != math.prod(affine):
             raise nd.ShapeError(f"normalisation: weight and bias have {math.prod(affine)} elements, not {each.shape}")
     op = Normalize(axes, eps, affine, has_weight=weight is not None, **more)
-    if input.dtype.itemsize > 2:
+    if input.dtype.itemsize > 2 or op.takes_halves(input, given):
         return op(input, *given)
     return op(*[each.astype(nd.float32) for each in (input, *given)]).astype(input.dtype)  # halves hold no statistics
 
