@@ -29,20 +29,6 @@ def whole(high: int, *shape: int) -> nd.NDArray:
     return nd.asarray(np.random.default_rng(1).integers(0, high, shape), device="cuda_emulated")
 
 
-def written(x: nd.NDArray, index: nd.NDArray, values: nd.NDArray) -> nd.NDArray:
-    """Of repeated indices the last wins, in either schedule."""
-    x[index] = values
-    return x
-
-
-def stepped(parameter: nd.NDArray, gradient: nd.NDArray) -> nd.NDArray:
-    """A step of each optimizer that has a kernel."""
-    first, second = nd.zeros_like(parameter), nd.zeros_like(parameter)
-    emulated_backend().adam_step(parameter, gradient, first, second, (0.1, 0.9, 0.99, 1e-8, 0.0, 0.0, 1.0, 1.0, 1.0))
-    emulated_backend().sgd_step(parameter, gradient, first, (0.1, 0.9, 0.0, 0.0, 0.0, 0.0, 1.0))
-    return nd.stack([parameter, first, second])
-
-
 def flat(*arrays: nd.NDArray | None) -> nd.NDArray:
     """All elements of what a kernel made, one after the other."""
     return nd.concat([nd.reshape(each, (-1,)).astype("float32") for each in arrays if each is not None])
@@ -84,6 +70,20 @@ def attended(gradient: bool) -> nd.NDArray:
     x = real(3, 70, 20)
     out, total = attention(x, x, x, causal=True)
     return flat(*attention_gradient(x, x, x, x, out, total, causal=True)) if gradient else flat(out, total)
+
+
+def written(x: nd.NDArray, index: nd.NDArray, values: nd.NDArray) -> nd.NDArray:
+    """Of repeated indices the last wins, in either schedule."""
+    x[index] = values
+    return x
+
+
+def stepped(parameter: nd.NDArray, gradient: nd.NDArray) -> nd.NDArray:
+    """A step of each optimizer that has a kernel."""
+    first, second = nd.zeros_like(parameter), nd.zeros_like(parameter)
+    emulated_backend().adam_step(parameter, gradient, first, second, (0.1, 0.9, 0.99, 1e-8, 0.0, 0.0, 1.0, 1.0, 1.0))
+    emulated_backend().sgd_step(parameter, gradient, first, (0.1, 0.9, 0.0, 0.0, 0.0, 0.0, 1.0))
+    return nd.stack([parameter, first, second])
 
 
 FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
