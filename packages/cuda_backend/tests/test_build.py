@@ -70,18 +70,24 @@ def test_a_missing_compiler_is_explained(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_architectures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TREADLE_CUDA_ARCHS", raising=False)
-    assert toolkit.architectures() == [
+    assert toolkit.architectures(specific=True) == [
         "-gencode=arch=compute_75,code=sm_75",
         "-gencode=arch=compute_80,code=sm_80",
-        "-gencode=arch=compute_90,code=sm_90",
         "-gencode=arch=compute_90a,code=sm_90a",
         "-gencode=arch=compute_90,code=compute_90",
     ]
+    assert toolkit.architectures(specific=False) == [
+        "-gencode=arch=compute_75,code=sm_75",
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode=arch=compute_90,code=sm_90",
+        "-gencode=arch=compute_90,code=compute_90",
+    ]
     monkeypatch.setenv("TREADLE_CUDA_ARCHS", "90a")
-    assert toolkit.architectures() == ["-gencode=arch=compute_90a,code=sm_90a"]
+    assert toolkit.architectures(specific=True) == ["-gencode=arch=compute_90a,code=sm_90a"]
+    assert toolkit.architectures(specific=False) == ["-gencode=arch=compute_90,code=sm_90"]
     monkeypatch.setenv("TREADLE_CUDA_ARCHS", "hopper")
     with pytest.raises(SystemExit, match="hopper"):
-        toolkit.architectures()
+        toolkit.architectures(specific=True)
 
 
 def test_warnings_are_errors_only_in_strict_builds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Graphs: a step recorded once and replayed. In the emulation a capture records the launches and runs none."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ REFUSED = {
     "numpy": lambda x: x.numpy(),
     "condition": lambda x: bool((x > 0).all()),
     "nonzero": lambda x: nd.nonzero(x),
-    "random": lambda x: nd.random.Generator(0).uniform(0.0, 1.0, (3,), device=x.device),
+    "another generator": lambda x: nd.random.Generator(0).uniform(0.0, 1.0, (3,), device=x.device),
     "synchronize": lambda x: treadle.cuda.synchronize(x.device),
     "stream": lambda x: Stream(x.device).__enter__(),
     "capture": lambda x: Graph(x.device).capture().__enter__(),
@@ -96,11 +98,128 @@ def test_what_cannot_be_captured_is_refused_and_all_stays_usable(device: str, wh
     assert y.tolist() == [2.0] * 3
 
 
-def test_adam_is_refused_because_its_factors_change(device: str) -> None:
-    x = nd.ones(3, device=device)
-    step = getattr(x.device.backend, "adam_step")  # noqa: B009
-    with pytest.raises(CaptureError, match="outside"), Graph(device).capture():
-        step(x, x, x, x, (0.1, 0.9, 0.99, 1e-8, 0.0, 0.0, 1.0, 1.0, 1.0))
+def test_replays_draw_on_where_the_default_generator_stands(device: str) -> None:
+    """As if each replay were the step itself: also between other draws, and after another seed."""
+
+    def step() -> nd.NDArray:
+        return nd.random.uniform(shape=(5,), device=device) + nd.random.normal(shape=(3, 1), device=device)
+
+    nd.random.manual_seed(3)
+    expected = [step(), nd.random.uniform(shape=(7,), device=device), step(), step()]
+    nd.random.manual_seed(4)
+    expected.append(step())
+    after = nd.random.default_generator.state()
+
+    nd.random.manual_seed(3)
+    graph = Graph(device)
+    with graph.capture():
+        out = step()
+    assert nd.random.default_generator.state() == {"seed": 3, "counter": 0}, "nothing has been drawn"
+    got = []
+    for number in range(4):
+        if number == 1:
+            got.append(nd.random.uniform(shape=(7,), device=device))
+        if number == 3:
+            nd.random.manual_seed(4)
+        graph.replay()
+        got.append(out.copy())
+    assert [each.tolist() for each in got] == [each.tolist() for each in expected]
+    assert nd.random.default_generator.state() == after
+
+
+def test_a_capture_that_fails_has_drawn_nothing(device: str) -> None:
+    nd.random.manual_seed(3)
+    with pytest.raises(ZeroDivisionError), Graph(device).capture():
+        nd.random.uniform(shape=(5,), device=device)
+        raise ZeroDivisionError
+    assert nd.random.default_generator.state() == {"seed": 3, "counter": 0}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_factors_of_adam_follow_the_replays(device: str, dtype: str) -> None:
+    """Against the same steps one by one; two groups of parameters with settings of their own."""
+    start = np.random.default_rng(0).normal(size=(2, 50)).astype(dtype)
+    settings = ({"lr": 0.1, "weight_decay": 0.01}, {"lr": 0.3, "beta1": 0.5, "beta2": 0.9, "decoupled": True})
+
+    def make() -> list[tuple[nd.NDArray, ...]]:
+        place = {"device": device, "dtype": dtype}
+        return [(nd.asarray(each, **place), nd.zeros(50, **place), nd.zeros(50, **place)) for each in start]
+
+    def step(groups: list[tuple[nd.NDArray, ...]], count: int) -> None:
+        for (parameter, first, second), options in zip(groups, settings, strict=True):
+            nd.adam_step(parameter, parameter * 2.0 + 0.5, first, second, step=count, **options)
+
+    plain, graphed = make(), make()
+    for count in range(1, 8):
+        step(plain, count)
+    step(graphed, 1)
+    step(graphed, 2)
+    graph = Graph(device)
+    with graph.capture():
+        step(graphed, 3)
+    with Stream(device) as stream:
+        for _ in range(3):
+            graph.replay()
+    stream.synchronize()
+    for _ in range(2):
+        graph.replay()
+    for one, other in zip(plain, graphed, strict=True):
+        for expected, found in zip(one, other, strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=4 * np.finfo(dtype).eps, atol=1e-12)
+
+
+def test_indices_are_read_anew_and_counted_from_the_end(device: str, schedule: str) -> None:
+    x = nd.reshape(nd.arange(12.0, device=device), (6, 2))
+    index = nd.asarray([0, -1, 3], device=device)
+    total = nd.zeros((6, 2), device=device)
+    graph = Graph(device)
+    with graph.capture():
+        rows = x[index] * 1.0
+        total[index] = x[index]
+        sums = nd.scatter_add(total * 0.0, index, rows)
+    for places in ([0, -1, 3], [5, 5, -6]):
+        index[...] = nd.asarray(places, device=device)
+        graph.replay()
+        host = np.arange(12.0).reshape(6, 2)
+        expected = np.zeros((6, 2))
+        np.add.at(expected, places, host[places])
+        assert rows.tolist() == host[places].tolist()
+        assert sums.tolist() == expected.tolist()
+    assert total.tolist() == [[0, 1], [0, 0], [0, 0], [6, 7], [0, 0], [10, 11]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_a_replay_does_nothing_where_an_index_is_wrong_and_the_next_says_so(device: str, dtype: str) -> None:
+    x = nd.ones((4, 3), dtype=dtype, device=device)
+    index = nd.asarray([0, 1], device=device)
+    written, added = nd.zeros((4, 3), dtype=dtype, device=device), nd.zeros((4, 3), dtype=dtype, device=device)
+    graph = Graph(device)
+    with graph.capture():
+        read = x[index, index]
+        written[index] = x[index]
+        added[...] = nd.scatter_add(written * 0, index, x[index])
+    index[...] = nd.asarray([4, 2], device=device)
+    graph.replay()
+    treadle.cuda.synchronize(device)
+    assert read.tolist() == [0, 1]
+    assert written.tolist() == added.tolist() == [[0] * 3, [0] * 3, [1] * 3, [0] * 3]
+    with pytest.raises(nd.IndexingError, match="axis 0 in an earlier replay"):
+        graph.replay()
+    index[...] = nd.asarray([0, -1], device=device)
+    graph.replay()
+    assert read.tolist() == [1, 1] and written[0].tolist() == [1] * 3
+
+
+def test_an_index_out_of_bounds_is_an_error_at_once_outside_of_a_graph(device: str) -> None:
+    x = nd.ones((3, 4), device=device)
+    wrong = nd.asarray([0, 4], device=device)
+    for act in (lambda: x[wrong], lambda: x[:, -wrong - 1], lambda: nd.zeros((3, 0), device=device)[wrong]):
+        with pytest.raises(nd.IndexingError, match="out of bounds for axis 0 of length"):
+            act()
+    for values in (1.0, nd.zeros((2, 4), device=device)):
+        with pytest.raises(nd.IndexingError, match="out of bounds for axis 0 of length 3"):
+            x[wrong] = values
+    assert (x == 1.0).all()
 
 
 def test_other_errors_pass_through(device: str) -> None:
@@ -149,37 +268,42 @@ def test_a_captured_function(device: str) -> None:
         treadle.cuda.capture(lambda x, y: x, weight, nd.ones(3))
 
 
-def test_a_training_step(device: str) -> None:
-    """The same parameters, to the bit, as by steps that are not captured."""
+@pytest.mark.parametrize("optimizer_name", ["SGD", "AdamW"])
+def test_a_training_step(device: str, optimizer_name: str) -> None:
+    """With a table of rows, dropout, a loss of class numbers: the same parameters, to the bit, as by steps that are not
+    captured."""
     autograd = pytest.importorskip("treadle.autograd")
     nn = pytest.importorskip("treadle.nn")
     optim = pytest.importorskip("treadle.optim")
     rng = np.random.default_rng(0)
-    batches = rng.normal(size=(6, 8, 5)).astype(np.float32), rng.normal(size=(6, 8, 2)).astype(np.float32)
+    batches = rng.integers(0, 7, (6, 8, 3)), rng.integers(0, 4, (6, 8))
 
-    def make() -> tuple[object, object]:
+    def make() -> tuple[list[object], Callable[..., nd.NDArray]]:
         nd.random.manual_seed(0)
         with nd.use_device(device):
-            model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 2))
-        optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            layers = (nn.Flatten(), nn.Linear(15, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 4))
+            model = nn.Sequential(*layers)
+            table = nn.Parameter(nd.random.normal(shape=(7, 5)))
+        parameters = [table, *model.parameters()]
+        options = {"momentum": 0.9} if optimizer_name == "SGD" else {}
+        optimizer = getattr(optim, optimizer_name)(parameters, lr=0.1, **options)
 
         def step(x: nd.NDArray, y: nd.NDArray) -> nd.NDArray:
             optimizer.zero_grad()
-            loss = nn.functional.mse_loss(model(autograd.Tensor(x)), autograd.Tensor(y))
+            losses = -autograd.log_softmax(model(table[autograd.Tensor(x)]), axis=1)
+            loss = losses[nd.arange(8, device=device), autograd.Tensor(y)].mean()
             loss.backward()
             optimizer.step()
             return loss.data
 
-        return model, step
+        return parameters, step
 
-    (plain, step), (graphed, step_to_capture) = make(), make()
     arrays = [tuple(nd.asarray(each, device=device) for each in pair) for pair in zip(*batches, strict=True)]
+    plain, step = make()
+    expected = [step(*pair) for pair in arrays]
+    graphed, step_to_capture = make()
     captured = treadle.cuda.capture(step_to_capture, *arrays[0])
-    expected = [step(*arrays[0])]
-    losses = []
-    for pair in arrays[1:]:
-        expected.append(step(*pair))
-        losses.append(captured(*pair).item())
+    losses = [captured(*pair).item() for pair in arrays[1:]]
     assert losses == [loss.item() for loss in expected[1:]]
-    for one, other in zip(plain.parameters(), graphed.parameters(), strict=True):
+    for one, other in zip(plain, graphed, strict=True):
         assert one.numpy().tobytes() == other.numpy().tobytes()

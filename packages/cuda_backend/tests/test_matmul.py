@@ -1,10 +1,13 @@
 """The matrix product at the edges of its tiles, for every dtype, layout and batch."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import treadle.cuda
 import treadle.ndarray as nd
 from comparison import assert_same
 from strategies import DTYPES
@@ -130,3 +133,59 @@ def test_layouts_of_halves(device: str, grid: int, dtype: str, layout: str) -> N
         x, y, left, right = x[::-1, ::-1, ::-1], y[::-1, ::-1], left[::-1, ::-1, ::-1], right[::-1, ::-1]
     expected = nd.asarray(np.ascontiguousarray(x @ y)).astype(dtype).astype("float32").tolist()
     assert (left @ right).astype("float32").tolist() == expected
+
+
+@pytest.fixture
+def tf32(device: str) -> Iterator[None]:
+    """Products of float32 may be of TF32."""
+    before = treadle.cuda.allow_tf32(True, device)
+    yield
+    treadle.cuda.allow_tf32(before, device)
+
+
+def rounded_to_tf32(x: np.ndarray) -> np.ndarray:
+    """To 11 significant bits, from a tie away from zero."""
+    fraction, exponent = np.frexp(x.astype(np.float64))
+    return np.ldexp(np.trunc(fraction * 2**11 + np.copysign(0.5, fraction)) / 2**11, exponent)
+
+
+@pytest.mark.parametrize("size", [(64, 64, 64), (70, 47, 130), (33, 700, 40)])
+@pytest.mark.parametrize("layout", ["plain", "transposed", "reversed"])
+def test_tf32(device: str, grid: int, schedule: str, tf32: None, size: tuple[int, int, int], layout: str) -> None:
+    """The product of the rounded operands, whose products are exact in float32."""
+    rows, inner, columns = size
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(rows, inner)), generator.normal(size=(inner, columns))
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    left, right = nd.asarray(x, device=device), nd.asarray(y, device=device)
+    if layout == "transposed":
+        left, right = nd.asarray(x.T.copy(), device=device).T, nd.asarray(y.T.copy(), device=device).T
+    if layout == "reversed":
+        left = nd.asarray(x[::-1, ::-1].copy(), device=device)[::-1, ::-1]
+    exact = rounded_to_tf32(x) @ rounded_to_tf32(y)
+    bound = np.abs(x).astype(np.float64) @ np.abs(y).astype(np.float64) * inner * 2.0**-24
+    got = (left @ right).numpy()
+    assert (np.abs(got - exact) <= bound).all()
+    assert (np.abs(got - x.astype(np.float64) @ y) > bound).any(), "it is of rounded operands"
+
+
+def test_tf32_of_ties_and_special_values(device: str, tf32: None) -> None:
+    """Through the identity, which keeps a row of the operand as it is rounded."""
+    tie, below = 1.0 + 2.0**-11, 1.0 + 2.0**-11 - 2.0**-23
+    values = np.zeros((32, 32), np.float32)
+    values[0, :6] = tie, -tie, below, 1e-45, -0.0, 3.4028235e38
+    got = (nd.eye(32, device=device) @ nd.asarray(values, device=device)).numpy()
+    assert got[0, :6].tolist() == [1.0 + 2.0**-10, -1.0 - 2.0**-10, 1.0, 0.0, 0.0, np.inf]
+    assert not got[1:, :5].any()
+    values[0, :3] = np.inf, -np.inf, np.nan
+    got = (nd.ones((32, 32), device=device) @ nd.asarray(values, device=device)).numpy()
+    assert (got[:, 0] == np.inf).all() and (got[:, 1] == -np.inf).all() and np.isnan(got[:, 2]).all()
+
+
+def test_float32_is_not_rounded_unless_it_is_allowed(device: str) -> None:
+    x = nd.full((64, 64), 1.0 + 2.0**-20, device=device)
+    assert (x @ nd.eye(64, device=device) == x).all()
+    before = treadle.cuda.allow_tf32(True, device)
+    assert not before and (x @ nd.eye(64, device=device) == 1.0).all()
+    assert (x[:31] @ nd.eye(64, device=device) == x[:31]).all(), "a small product"
+    assert treadle.cuda.allow_tf32(before, device)

@@ -86,6 +86,17 @@ def stepped(parameter: nd.NDArray, gradient: nd.NDArray) -> nd.NDArray:
     return nd.stack([parameter, first, second])
 
 
+def replayed() -> nd.NDArray:
+    """Two replays of a graph that draws."""
+    nd.random.manual_seed(3)
+    graph = treadle.cuda.Graph("cuda_emulated")
+    with graph.capture():
+        out = nd.random.uniform(shape=(700,), device="cuda_emulated") + 1.0
+    graph.replay()
+    graph.replay()
+    return out
+
+
 FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "layers_gradients": lambda: _layers.activation_gradient("gelu", real(9000), real(9000)),
     "layers_norm rows": lambda: normalised("rows"),
@@ -113,8 +124,8 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "scan": lambda: nd.cumsum(real(3, 700), axis=1),
     "matmul": lambda: real(70, 90) @ real(90, 40),
     "matmul in parts": lambda: real(40, 700) @ real(700, 33),
-    "matmul_half": lambda: (half(70, 90) @ half(90, 40)).astype("float32"),
-    "matmul_half in parts": lambda: (half(40, 700) @ half(700, 33)).astype("float32"),
+    "matmul_mma": lambda: (half(70, 90) @ half(90, 40)).astype("float32"),
+    "matmul_mma in parts": lambda: (half(40, 700) @ half(700, 33)).astype("float32"),
     "conv": lambda: nd.conv(real(2, 4, 9, 9), real(6, 2, 3, 3), stride=2, padding=1, groups=2),
     "conv in parts": lambda: nd.conv(real(2, 70, 5, 5), real(3, 70, 3, 3)),
     "indexing gather": lambda: real(50, 3)[whole(50, 700)],
@@ -125,6 +136,7 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "copy arange": lambda: nd.arange(700, device="cuda_emulated"),
     "indexing write": lambda: written(whole(5, 50), whole(50, 700), whole(9, 700)),
     "optimizer": lambda: stepped(real(700), real(700)),
+    "graphs": replayed,
     "random bits": lambda: nd.random.Generator(3).integers(0, 1000, (1001,), device="cuda_emulated"),
     "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device="cuda_emulated"),
     "softmax rows": lambda: nd.softmax(real(70, 40)),

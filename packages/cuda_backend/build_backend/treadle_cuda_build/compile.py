@@ -86,15 +86,22 @@ class BuildKernels(build_ext):
         ext.library_dirs = [str(toolkit.library)]
         ext.libraries = ["cudart_static", "rt", "pthread", "dl"]
         host = ",".join(["-fPIC", "-fvisibility=hidden", *host_warnings()])
-        command = [str(toolkit.nvcc), *nvcc_options(), *architectures(), "-Xcompiler", host]
-        command += ["-I", array_headers(), "-c"]
-        return [[*command, str(source), "-o", object_of(source, folder)] for source in sources(KERNELS)]
+        command = [str(toolkit.nvcc), *nvcc_options(), "-Xcompiler", host, "-I", array_headers()]
+        return [
+            [*command, *architectures(specific=is_specific(source)), "-c", str(source), "-o", object_of(source, folder)]
+            for source in sources(KERNELS)
+        ]
 
 
 def sources(*folders: Path) -> list[Path]:
     """The largest first, which keeps all workers busy to the end."""
     found = [path for folder in folders for pattern in ("*.cu", "*.cpp") for path in folder.glob(pattern)]
     return sorted(found, key=lambda path: -path.stat().st_size)
+
+
+def is_specific(source: Path) -> bool:
+    """Whether a source has code for one architecture alone, such as Hopper's 90a."""
+    return "__CUDA_ARCH_FEAT_SM" in source.read_text()
 
 
 def object_of(source: Path, folder: Path) -> str:

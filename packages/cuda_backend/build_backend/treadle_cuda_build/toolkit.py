@@ -109,14 +109,19 @@ def require_compiler() -> str:
     return compiler
 
 
-def architectures() -> list[str]:
-    """nvcc's options for TREADLE_CUDA_ARCHS (default 75,80,90,90a): code for each, and PTX of the newest plain one."""
+def architectures(*, specific: bool) -> list[str]:
+    """nvcc's options for TREADLE_CUDA_ARCHS (default 75,80,90,90a): code for each, and PTX of the newest plain one.
+
+    Only a source with instructions that later processors lack is ``specific``, and compiled for 90a in place of 90. The
+    others are compiled for 90 alone, which runs on the same GPUs.
+    """
     names = [name.strip() for name in os.environ.get("TREADLE_CUDA_ARCHS", DEFAULT_ARCHITECTURES).split(",")]
     wrong = [name for name in names if not re.fullmatch(r"\d{2,3}[af]?", name)]
     if wrong:
         raise SystemExit(f"TREADLE_CUDA_ARCHS lists compute capabilities such as 75,80,90a, not {', '.join(wrong)!r}.")
-    options = [f"-gencode=arch=compute_{name},code=sm_{name}" for name in names]
     plain = [int(name) for name in names if name.isdecimal()]
+    names = [name for name in names if f"{name}a" not in names] if specific else [name.rstrip("af") for name in names]
+    options = [f"-gencode=arch=compute_{name},code=sm_{name}" for name in dict.fromkeys(names)]
     if plain:
         options.append(f"-gencode=arch=compute_{max(plain)},code=compute_{max(plain)}")
     return options

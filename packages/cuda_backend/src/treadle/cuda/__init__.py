@@ -10,6 +10,7 @@ array([1, 2, 3], device='cuda_emulated')
 """
 
 from treadle.cuda.devices import (
+    allow_tf32,
     backend,
     device_count,
     empty_cache,
@@ -31,6 +32,7 @@ __all__ = [
     "Event",
     "Graph",
     "Stream",
+    "allow_tf32",
     "array_interface",
     "backend",
     "capture",

@@ -1,12 +1,13 @@
 """The functions of kernels/runtime_api.h."""
 
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 cdef extern from "runtime_api.h" nogil:
     enum:
         TD_OK
         TD_NO_MEMORY
         TD_CAPTURING
+        TD_WRONG_INDEX
         TD_TO_DEVICE
         TD_TO_HOST
         TD_ON_DEVICE
@@ -62,6 +63,6 @@ cdef extern from "runtime_api.h" nogil:
     void td_cuda_graph_destroy(td_cuda_graph *graph)
     int td_cuda_graph_begin(td_cuda_graph *graph)
     int td_cuda_graph_end(td_cuda_graph *graph, int keep)
-    int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream)
+    int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream, uint64_t key, uint64_t counter)
     int64_t td_cuda_graph_nodes(const td_cuda_graph *graph)
     int td_cuda_capturing()

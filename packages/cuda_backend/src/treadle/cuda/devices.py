@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from treadle.ndarray import Device
 
 __all__ = [
+    "allow_tf32",
     "backend",
     "device_count",
     "device_of",
@@ -133,3 +134,19 @@ def synchronize(device: "str | Device" = "cuda") -> None:
     """
     kernels, found = device_of(device)
     kernels.synchronize(found.index)
+
+
+def allow_tf32(allowed: bool = True, device: "str | Device" = "cuda") -> bool:
+    """Whether products of float32 matrices with sides of 32 and more may round their operands to TF32, which the matrix
+    instruction of compute capability 8.0 and later takes: 10 bits of fraction instead of 23, sums in float32. At first
+    they may not. Holds for all devices of the type; gives what held before.
+
+    Source: NVIDIA, "CUDA C++ Programming Guide", "Alternate floating point".
+
+    >>> import treadle.cuda
+    >>> before = treadle.cuda.allow_tf32(True, "cuda_emulated")
+    >>> treadle.cuda.allow_tf32(before, "cuda_emulated")
+    True
+    """
+    kernels, _ = device_of(device)
+    return kernels.allow_tf32(allowed)

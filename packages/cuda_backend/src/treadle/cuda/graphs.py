@@ -1,8 +1,9 @@
 """Graphs: a step's work, recorded once and replayed as a whole, without Python and without a launch for each kernel.
 
 What is recorded is the work on the device, with the addresses that it reads and writes. A replay reads what is in these
-places then, and writes its results to the same arrays again. Everything else of the step is a constant: Python's
-decisions, shapes, numbers such as a learning rate, and bytes that came from the host.
+places then, and writes its results to the same arrays again. Two things move on with the replays: the numbers of
+``nd.random.default_generator``, and the corrections of Adam's averages, which ``nd.adam_step`` takes. Everything else
+of the step is a constant: Python's decisions, shapes, numbers such as a learning rate, and bytes from the host.
 
 Source: CUDA C++ Programming Guide, "CUDA Graphs".
 """
@@ -28,9 +29,10 @@ class Graph:
     """Work of one device, captured in a ``with graph.capture():`` block and put on a stream again by :meth:`replay`.
 
     Nothing is computed during the capture, so in it no element can come to the host (``item``, ``numpy``, a condition
-    on an array, ``nonzero``), and nothing can be drawn at random; both raise CaptureError, and the capture is void.
-    Arrays of the outside that the work reads are kept alive, and so is the memory of those made inside, which every
-    replay writes to again.
+    on an array, ``nonzero``), and nothing can be drawn from a generator but the default one: CaptureError, and the
+    capture is void. An index array is checked by the replay: out of bounds nothing is read or written, and the next
+    replay raises IndexingError. Arrays of the outside that the work reads are kept alive, and so is the memory of those
+    made inside, which every replay writes to again.
 
     Run the step once before its capture, so that what it makes only at first (momenta, gradients) is there.
 

@@ -52,17 +52,17 @@ cdef class KernelBackend(LayerKernels):
     """treadle.ndarray.backend.Backend, and the fused methods, by the kernels. ``absence`` ends the error of a machine
     without a device."""
 
+    @property
+    def checks_indices(self):
+        """gather and scatter refuse indices out of bounds and count negative ones from the end."""
+        return True
+
     cdef int use(self, object array) except -1:
         check(td_cuda_use(array.device.index), self.name)
         return 0
 
     def limit_blocks(self, int64_t blocks):
         td_cuda_limit_blocks(blocks)
-
-    cdef int refuse_in_capture(self, str op, str why) except -1:
-        if td_cuda_capturing():
-            raise CaptureError(f"{op}: it cannot be captured in a graph: {why}")
-        return 0
 
     # movement ------------------------------------------------------------------------------------------------------
     def from_host(self, source, out):
@@ -172,6 +172,9 @@ cdef class KernelBackend(LayerKernels):
         read_view(out, &views[2])
         check(td_cuda_matmul(&views[0], &views[1], &views[2]), "matmul")
 
+    def allow_tf32(self, bint allowed):
+        return bool(td_cuda_allow_tf32(allowed))
+
     # indexing ------------------------------------------------------------------------------------------------------
     def gather(self, x, tuple indices, out):
         cdef td_view views[2]
@@ -222,7 +225,9 @@ cdef class KernelBackend(LayerKernels):
     def random(self, str kind, uint64_t key, uint64_t counter, tuple parameters, out):
         cdef td_view view
         cdef td_cuda_draw draw
-        self.refuse_in_capture(f"random {kind}", "every replay would draw the same numbers; draw before, outside")
+        if td_cuda_capturing() and key != (<GraphHandle>current.graph).seed:
+            raise CaptureError(f"random {kind}: in a graph only nd.random.default_generator draws anew with every replay; "
+                               "draw from it, or outside")
         self.use(out)
         read_view(out, &view)
         draw.kind, draw.key, draw.counter = number_of(DRAWS, kind), key, counter
@@ -288,7 +293,6 @@ cdef class KernelBackend(LayerKernels):
     def adam_step(self, parameter, gradient, first, second, tuple hyper):
         cdef td_view views[4]
         cdef td_adam_settings settings
-        self.refuse_in_capture("adam_step", "its factors change with the step's number; call the optimizer outside")
         self.use(parameter)
         read_view(parameter, &views[0])
         read_view(gradient, &views[1])

@@ -5,11 +5,12 @@
 # Nothing of this is done, or costs anything, until the first stream or graph is made.
 
 cimport cython
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from threading import local
 
-from treadle.ndarray.errors import BackendError, DeviceError
+from treadle.ndarray.errors import BackendError, DeviceError, IndexingError
+from treadle.ndarray.random import default_generator
 
 from treadle.cuda._runtime_api cimport *
 
@@ -25,6 +26,8 @@ cdef int check(int status, str op) except -1:
     text = f"{op}: {td_cuda_error().decode()}"
     if status == TD_CAPTURING:
         raise CaptureError(text)
+    if status == TD_WRONG_INDEX:
+        raise IndexingError(text)
     raise DeviceMemoryError(text) if status == TD_NO_MEMORY else BackendError(text)
 
 
@@ -60,11 +63,15 @@ cdef td_cuda_stream *stream_of(StreamHandle handle) noexcept:
 
 @cython.no_gc
 cdef class GraphHandle:
-    """A captured graph with its memory, and what it reads."""
+    """A captured graph with its memory, and what it reads. What a replay draws at random are the next numbers of the
+    default generator, which stands after the capture where it stood before."""
 
     cdef td_cuda_graph *graph
     cdef readonly int device
     cdef readonly dict kept
+    cdef readonly uint64_t seed
+    cdef uint64_t counter  # of the generator, at the capture
+    cdef uint64_t blocks  # that a replay draws
 
     def __cinit__(self, int device):
         global handles
@@ -88,15 +95,23 @@ cdef class GraphHandle:
             raise CaptureError("capture: this thread is capturing another graph")
         check(td_cuda_graph_begin(self.graph), "capture")
         current.graph = self
+        self.seed, self.counter = default_generator.seed, default_generator.counter
 
     def end(self, bint keep):
         current.graph = None
+        self.blocks = <uint64_t>default_generator.counter - self.counter
+        if default_generator.seed == self.seed:
+            default_generator.counter = self.counter
         check(td_cuda_graph_end(self.graph, keep), "capture")
 
     def replay(self):
         if td_cuda_capturing():
             raise CaptureError("replay: a graph cannot be replayed while another is captured")
-        check(td_cuda_graph_replay(self.graph, stream_of(chosen(self.device))), "replay")
+        state = default_generator.state()
+        moved = <uint64_t>state["counter"] - self.counter
+        check(td_cuda_graph_replay(self.graph, stream_of(chosen(self.device)), state["seed"], moved), "replay")
+        if self.blocks:
+            default_generator.set_state({"seed": state["seed"], "counter": state["counter"] + self.blocks})
 
 
 cdef StreamHandle chosen(int device):

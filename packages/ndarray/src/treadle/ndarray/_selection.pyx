@@ -35,6 +35,11 @@ cdef Strided _offsets(Strided x, list indices):
     return offsets
 
 
+cdef bint _checked_there(Strided x, list indices) except -1:
+    """Whether there are indices, and the backend alone checks them."""
+    return (<Strided>indices[0]).size and getattr(x.device.backend, "checks_indices", False)
+
+
 cdef int _selected_shape(Strided x, list indices, td_view *shape) except -1:
     """The shape of a selection: that of the index arrays, then x's axes behind the indexed ones."""
     cdef Strided first = indices[0]
@@ -58,7 +63,7 @@ def gather(Strided x not None, list indices):
     _selected_shape(x, indices, &shape)
     out = allocate(x.dtype, x.device, &shape)
     if not x.device.is_cpu:
-        if out.size:
+        if out.size or _checked_there(x, indices):
             x.device.backend.gather(x, tuple(indices), out)
         return out
     offsets = _offsets(x, indices)
@@ -79,7 +84,7 @@ def scatter(Strided out not None, list indices, Strided values not None, bint ac
     _selected_shape(out, indices, &shape)
     values = _fitted(values, out, &shape)
     if not out.device.is_cpu:
-        if values.size:
+        if values.size or _checked_there(out, indices):
             out.device.backend.scatter(out, tuple(indices), values, accumulate)
     else:
         offsets = _offsets(out, indices)

@@ -75,15 +75,17 @@ int td_cuda_scan(int op, const td_view *x, int axis, const td_view *out);
 /* sort.cu. values or places may be null. */
 int td_cuda_sort(const td_view *x, int axis, int descending, const td_view *values, const td_view *places);
 
-/* matmul.cu */
+/* matmul.cu, matmul_mma.cu */
 int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out);
+/* Whether larger products of float32 may be computed from operands that are rounded to TF32; gives what held before. */
+int td_cuda_allow_tf32(int allowed);
 
 /* conv.cu. forward: first is x and second weight; input: the gradient and weight; weight: the gradient and x. padding
  * is that before the first element of an axis. */
 int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
                  const td_view *out);
 
-/* indexing.cu, nonzero.cu. count index views of one shape. */
+/* indexing.cu, nonzero.cu. count index views of one shape; negative indices count from the end. */
 int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out);
 int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const td_view *values, int accumulate);
 /* nonzero in two steps: found counts the non-zero elements and leaves, in td_cuda_nonzero_space(x) bytes of device

@@ -22,7 +22,7 @@ template <class Stored, class T = Computed<Stored>> struct Binary {
     struct binary_##op##_##suffix : Binary<ctype> { \
         using T = Computed<ctype>; \
         using Result = Kept<OUT, ctype>; \
-        static TD_DEVICE Result value(const Inputs &inputs) \
+        template <class Given> static TD_DEVICE Result value(const Given &inputs) \
         { \
             const T x = inputs.x, y = inputs.y; \
             return static_cast<Result>((OUT)(body)); \
@@ -32,11 +32,41 @@ template <class Stored, class T = Computed<Stored>> struct Binary {
 TD_BINARY_OPS(X, X)
 #undef X
 
+/* Ops that give the same bits for signed integers as for unsigned ones, whose kernels are made for those alone. */
+constexpr bool is_signless(int op)
+{
+    switch (op) {
+    case TD_BINARY_add:
+    case TD_BINARY_subtract:
+    case TD_BINARY_multiply:
+    case TD_BINARY_bitwise_and:
+    case TD_BINARY_bitwise_or:
+    case TD_BINARY_bitwise_xor:
+    case TD_BINARY_bitwise_left_shift:
+    case TD_BINARY_logical_and:
+    case TD_BINARY_logical_or:
+    case TD_BINARY_logical_xor:
+    case TD_BINARY_equal:
+    case TD_BINARY_not_equal: return true;
+    default: return false;
+    }
+}
+
+struct DoublePower {
+    static TD_DEVICE td_c128 of(td_c128 x, td_c128 y) { return td_pow_c128(x, y); }
+};
+
 #define DEFINE_COMPLEX_BINARY(suffix, ctype, op, OUT) \
     struct binary_##op##_##suffix : Binary<ctype> { \
         using T = ctype; \
         using Result = OUT; \
-        static TD_DEVICE Result value(const Inputs &inputs) { return td_##op##_##suffix(inputs.x, inputs.y); } \
+        template <class Given> static TD_DEVICE Result value(const Given &inputs) \
+        { \
+            if constexpr (TD_BINARY_##op == TD_BINARY_pow) \
+                return call_in_double<DoublePower>(inputs.x, inputs.y); \
+            else \
+                return td_##op##_##suffix(inputs.x, inputs.y); \
+        } \
     };
 #define X(op, OUT) TD_TYPES_COMPLEX(DEFINE_COMPLEX_BINARY, op, OUT)
 TD_COMPLEX_BINARY_OPS(X)
@@ -66,10 +96,14 @@ int td_cuda_binary(int op, const td_view *x, const td_view *y, const td_view *ou
         return td::map<td::NextHalf<td::BFloat16>>(walk);
     switch (op * TD_DTYPE_COUNT + x->dtype) {
 #define RUN(suffix, ctype, op) \
-    case TD_BINARY_##op * TD_DTYPE_COUNT + TD_##suffix: return td::map<td::binary_##op##_##suffix>(walk);
+    case TD_BINARY_##op * TD_DTYPE_COUNT + TD_##suffix: \
+        return td::map<TD_OPERATION(td::is_signless(TD_BINARY_##op), binary_##op, suffix)>(walk);
 #define X(op, TYPES, ...) TD_ROW_##TYPES(RUN, op)
         TD_BINARY_OPS(X, X)
 #undef X
+#undef RUN
+#define RUN(suffix, ctype, op) \
+    case TD_BINARY_##op * TD_DTYPE_COUNT + TD_##suffix: return td::map<td::binary_##op##_##suffix>(walk);
 #define X(op, OUT) TD_TYPES_COMPLEX(RUN, op)
         TD_COMPLEX_BINARY_OPS(X)
 #undef X

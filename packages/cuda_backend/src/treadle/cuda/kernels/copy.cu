@@ -51,6 +51,11 @@ template <class From, class To, bool TO_BOOL> struct Cast {
     static TD_DEVICE To value(const Inputs &inputs) { return convert<To, TO_BOOL>(inputs.x); }
 };
 
+/* Integers become integers of one width by the same bits, signed or not. */
+template <class From, class To, bool INTEGERS = std::is_integral_v<From> && std::is_integral_v<To>>
+struct Target { using type = To; };
+template <class From, class To> struct Target<From, To, true> { using type = std::make_unsigned_t<To>; };
+
 template <class From> int cast(const Walk<2> &walk, int to)
 {
     switch (to) {
@@ -64,7 +69,7 @@ template <class From> int cast(const Walk<2> &walk, int to)
     if constexpr (!IS_COMPLEX<From>) {
         switch (to) {
 #define RUN(suffix, To, ...) \
-    case TD_##suffix: return map<Cast<From, To, false>>(walk);
+    case TD_##suffix: return map<Cast<From, typename Target<From, To>::type, false>>(walk);
             TD_TYPES_NUMERIC(RUN, )
             TD_KERNEL_HALVES(RUN, )
 #undef RUN

@@ -2,8 +2,21 @@
  * captured, so the thread's work goes to a stream of the graph's own meanwhile. Memory that arrays gave back during
  * the capture is reused in the order of the recording, which is the order of every replay too. */
 #include "pools.h"
+#include "replays.h"
 
+#include <cmath>
 #include <cstring>
+
+namespace td {
+
+/* Variables of a graph: of its random numbers, or of one group of Adam's parameters. */
+struct Slot {
+    bool of_adam;
+    td_adam_settings hyper; /* as at the capture, which is the first replay's step */
+    Variables *variables;   /* not of the graph's pool, where what the graph does earlier may use the same memory */
+};
+
+} // namespace td
 
 struct td_cuda_graph {
     td_cuda_stream stream; /* that is captured; its pool is the graph's */
@@ -11,6 +24,10 @@ struct td_cuda_graph {
     cudaGraphExec_t executable;
     int64_t nodes;
     std::vector<void *> constants; /* host memory that nodes copy from */
+    std::vector<td::Slot> slots;
+    volatile int64_t *wrong; /* among the constants: an index that a replay met, or null */
+    cudaEvent_t done;        /* the last replay; made with the first slot */
+    int64_t replays;
 };
 
 namespace td {
@@ -30,7 +47,80 @@ int instantiate(td_cuda_graph &graph, cudaGraph_t recorded)
     return error == cudaSuccess ? TD_OK : fail(error, "making a graph of what was captured");
 }
 
+__global__ void set_kernel(Variables *variables, Variables values)
+{
+    *variables = values;
+}
+
+int captured_slot(bool of_adam, const td_adam_settings &hyper, const Variables **variables)
+{
+    *variables = nullptr;
+    if (!capture)
+        return TD_OK;
+    return guarded([&]() -> int {
+        const Slot *found = nullptr;
+        for (const Slot &slot : capture->slots)
+            if (slot.of_adam == of_adam && memcmp(&slot.hyper, &hyper, sizeof hyper) == 0)
+                found = &slot;
+        if (!capture->done)
+            TD_CHECK(cudaEventCreateWithFlags(&capture->done, cudaEventDisableTiming));
+        if (!found) {
+            capture->slots.push_back({of_adam, hyper, nullptr});
+            TD_CHECK(cudaMalloc(reinterpret_cast<void **>(&capture->slots.back().variables), sizeof(Variables)));
+            found = &capture->slots.back();
+        }
+        *variables = found->variables;
+        return TD_OK;
+    });
+}
+
+/* 1 - beta^(t + replays), for the 1 - beta^t of the capture. */
+double corrected(double correction, double beta, int64_t replays)
+{
+    return 1.0 - (1.0 - correction) * std::pow(beta, static_cast<double>(replays));
+}
+
+Variables values_of(const Slot &slot, int64_t replays, uint64_t key, uint64_t counter)
+{
+    const td_adam_settings &hyper = slot.hyper;
+    if (!slot.of_adam)
+        return {key, counter, 0.0, 0.0};
+    return {0, 0, hyper.lr / corrected(hyper.correction1, hyper.beta1, replays),
+            std::sqrt(corrected(hyper.correction2, hyper.beta2, replays))};
+}
+
+/* The variables of one replay must not change before the last one is done, which may be on another stream. */
+int set_variables(td_cuda_graph &graph, uint64_t key, uint64_t counter)
+{
+    if (!graph.slots.empty() && graph.replays > 0)
+        TD_CHECK(cudaStreamWaitEvent(stream(), graph.done));
+    for (const Slot &slot : graph.slots)
+        TD_LAUNCH(set_kernel, 1, 1, slot.variables, values_of(slot, graph.replays, key, counter));
+    return TD_OK;
+}
+
 } // namespace
+
+int captured_random(const Variables **variables) { return captured_slot(false, {}, variables); }
+
+int captured_adam(const td_adam_settings &hyper, const Variables **variables)
+{
+    return captured_slot(true, hyper, variables);
+}
+
+int captured_index_error(int64_t **wrong)
+{
+    *wrong = nullptr;
+    if (!capture)
+        return TD_OK;
+    return guarded([&]() -> int {
+        const int64_t none = 0;
+        if (!capture->wrong)
+            capture->wrong = static_cast<int64_t *>(keep_constant(&none, sizeof none));
+        *wrong = const_cast<int64_t *>(capture->wrong);
+        return *wrong ? TD_OK : no_host_memory();
+    });
+}
 
 td_cuda_graph *captured_graph() { return capture; }
 
@@ -76,6 +166,10 @@ void td_cuda_graph_destroy(td_cuda_graph *graph)
         cudaGraphExecDestroy(graph->executable);
     for (void *memory : graph->constants)
         cudaFreeHost(memory);
+    for (const td::Slot &slot : graph->slots)
+        cudaFree(slot.variables);
+    if (graph->done)
+        cudaEventDestroy(graph->done);
     td::close_pool(graph->stream.pool);
     cudaStreamDestroy(graph->stream.handle);
     cudaSetDevice(td::current_device());
@@ -106,10 +200,19 @@ int td_cuda_graph_end(td_cuda_graph *graph, int keep)
     return error == cudaSuccess ? TD_OK : td::fail(error, "the end of a capture");
 }
 
-int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream)
+int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream, uint64_t key, uint64_t counter)
 {
     TD_TRY(td_cuda_use(graph->stream.device));
+    if (graph->wrong && *graph->wrong) {
+        const int64_t axis = *graph->wrong - 1;
+        *graph->wrong = 0;
+        return td::wrong_index(" in an earlier replay, which read and wrote nothing there", axis, -1);
+    }
+    TD_TRY(td::set_variables(*graph, key, counter));
     TD_CHECK(cudaGraphLaunch(graph->executable, stream ? stream->handle : nullptr));
+    if (graph->done)
+        TD_CHECK(cudaEventRecord(graph->done, stream ? stream->handle : nullptr));
+    graph->replays++;
     return TD_OK;
 }
 

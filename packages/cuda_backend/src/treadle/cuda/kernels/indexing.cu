@@ -10,29 +10,62 @@
 #include "reduction.h"
 #include "tiles.h"
 #include "layout.h"
+#include "replays.h"
 
 namespace td {
 
 namespace {
 
-/* sums[place] += index[place] * factor; with fresh, sums[place] is set. */
-__global__ void fold_index_kernel(const __grid_constant__ Walk<1> index, int64_t factor, bool fresh, int64_t *sums)
+/* A place that nothing is read from or written to: an index was out of bounds, or another place wins. Offsets count
+ * from the first element of a view that may be reversed, so -1 could be one; this can not. */
+constexpr int64_t NOWHERE = INT64_MIN;
+
+struct Axis {
+    int64_t length, factor, number;
+    int64_t *wrong; /* becomes number + 1 where an index is out of bounds */
+};
+
+/* sums[place] += index[place] * factor; of the first axis, sums[place] is set. Negative indices count from the end. */
+__global__ void fold_index_kernel(const __grid_constant__ Walk<1> index, Axis axis, int64_t *sums)
 {
     for (int64_t i = first_index(); i < index.size; i += index_step()) {
         int64_t offset[1];
         locate(index, i, offset);
-        int64_t term = *reinterpret_cast<const int64_t *>(index.data[0] + offset[0]) * factor;
-        sums[i] = fresh ? term : sums[i] + term;
+        int64_t place = *reinterpret_cast<const int64_t *>(index.data[0] + offset[0]);
+        const int64_t before = axis.number == 0 ? 0 : sums[i];
+        if (place < -axis.length || place >= axis.length)
+            *axis.wrong = axis.number + 1;
+        if (place < -axis.length || place >= axis.length || before == NOWHERE) {
+            sums[i] = NOWHERE;
+            continue;
+        }
+        place += place < 0 ? axis.length : 0;
+        sums[i] = before + place * axis.factor;
     }
 }
 
-int fold_indices(const td_view *indices, int count, const int64_t *factors, int64_t *sums)
+/* Folds the indices of a view's first axes. Outside of a capture an index out of bounds is an error at once; in one,
+ * the next replay's. */
+int fold_indices(const td_view *view, const td_view *indices, int count, const int64_t *factors, int64_t *sums)
 {
-    for (int axis = 0; axis < count; axis++) {
-        Walk<1> walk = plan_in_order<1>({&indices[axis]});
-        TD_LAUNCH(fold_index_kernel, blocks_for(walk.size), BLOCK, walk, factors[axis], axis == 0, sums);
+    Scratch scratch;
+    int64_t *wrong, found = 0;
+    TD_TRY(captured_index_error(&wrong));
+    const bool captured = wrong != nullptr;
+    if (!captured) {
+        TD_TRY(scratch.reserve(sizeof(int64_t)));
+        wrong = reinterpret_cast<int64_t *>(scratch.memory());
+        TD_CHECK(cudaMemsetAsync(wrong, 0, sizeof(int64_t), stream()));
     }
-    return TD_OK;
+    for (int number = 0; number < count; number++) {
+        Walk<1> walk = plan_in_order<1>({&indices[number]});
+        const Axis axis = {view->shape[number], factors[number], number, wrong};
+        TD_LAUNCH(fold_index_kernel, blocks_for(walk.size), BLOCK, walk, axis, sums);
+    }
+    if (captured)
+        return TD_OK;
+    TD_TRY(td_cuda_copy_bytes(&found, wrong, sizeof found, TD_TO_HOST, 0));
+    return found ? wrong_index("", found - 1, view->shape[found - 1]) : TD_OK;
 }
 
 /* The views of a selection, all of its full shape: the array's own axes behind the indexed ones (stride 0 along
@@ -68,7 +101,7 @@ template <class Word> __global__ void gather_kernel(const __grid_constant__ Walk
         locate(walk, i, offset);
         int64_t place = *reinterpret_cast<const int64_t *>(walk.data[1] + offset[1]);
         *reinterpret_cast<Word *>(walk.data[2] + offset[2]) =
-            *reinterpret_cast<const Word *>(walk.data[0] + offset[0] + place);
+            place == NOWHERE ? Word{} : *reinterpret_cast<const Word *>(walk.data[0] + offset[0] + place);
     }
 }
 
@@ -82,16 +115,16 @@ template <class Word> int gather(const Walk<3> &walk)
 __global__ void claim_kernel(const int64_t *elements, int64_t places, long long *winners)
 {
     for (int64_t i = first_index(); i < places; i += index_step())
-        atomicMax(&winners[elements[i]], static_cast<long long>(i));
+        if (elements[i] != NOWHERE)
+            atomicMax(&winners[elements[i]], static_cast<long long>(i));
 }
 
-/* Marks the places that lost. Offsets count from the first element of a view that may be reversed, so -1 could be one;
- * the mark can not. */
+/* Takes the places that lost out of offsets. */
 __global__ void yield_kernel(const int64_t *elements, int64_t places, const long long *winners, int64_t *offsets)
 {
     for (int64_t i = first_index(); i < places; i += index_step())
-        if (winners[elements[i]] != i)
-            offsets[i] = INT64_MIN;
+        if (elements[i] != NOWHERE && winners[elements[i]] != i)
+            offsets[i] = NOWHERE;
 }
 
 template <class Word> __global__ void scatter_kernel(const __grid_constant__ Walk<3> walk)
@@ -100,7 +133,7 @@ template <class Word> __global__ void scatter_kernel(const __grid_constant__ Wal
         int64_t offset[3];
         locate(walk, i, offset);
         int64_t place = *reinterpret_cast<const int64_t *>(walk.data[1] + offset[1]);
-        if (place != INT64_MIN)
+        if (place != NOWHERE)
             *reinterpret_cast<Word *>(walk.data[0] + offset[0] + place) =
                 *reinterpret_cast<const Word *>(walk.data[2] + offset[2]);
     }
@@ -118,8 +151,9 @@ template <class T, bool LOGICAL> __global__ void accumulate_kernel(const __grid_
         int64_t offset[3];
         locate(walk, i, offset);
         int64_t place = *reinterpret_cast<const int64_t *>(walk.data[1] + offset[1]);
-        atomic_add<T, LOGICAL>(reinterpret_cast<T *>(walk.data[0] + offset[0] + place),
-                               *reinterpret_cast<const T *>(walk.data[2] + offset[2]));
+        if (place != NOWHERE)
+            atomic_add<T, LOGICAL>(reinterpret_cast<T *>(walk.data[0] + offset[0] + place),
+                                   *reinterpret_cast<const T *>(walk.data[2] + offset[2]));
     }
 }
 
@@ -145,7 +179,7 @@ int keep_last(const td_view *out, const td_view *indices, int count, int64_t *of
     TD_TRY(winners.reserve(elements * static_cast<int64_t>(sizeof(long long))));
     auto *number = reinterpret_cast<int64_t *>(numbers.memory());
     auto *winner = reinterpret_cast<long long *>(winners.memory());
-    TD_TRY(fold_indices(indices, count, factors, number));
+    TD_TRY(fold_indices(out, indices, count, factors, number));
     TD_CHECK(cudaMemsetAsync(winner, 0xFF, static_cast<size_t>(elements) * sizeof(long long), stream()));
     TD_LAUNCH(claim_kernel, blocks_for(places), BLOCK, number, places, winner);
     TD_LAUNCH(yield_kernel, blocks_for(places), BLOCK, number, places, winner, offsets);
@@ -185,7 +219,7 @@ template <class T> __global__ void sum_kernel(const __grid_constant__ Summing pl
     for (int64_t i = first_index(); i < plan.places * plan.row.size; i += index_step()) {
         int64_t at = i / plan.row.size;
         const int64_t element = plan.offsets[plan.order[at]];
-        if (at > 0 && plan.offsets[plan.order[at - 1]] == element)
+        if (element == NOWHERE || (at > 0 && plan.offsets[plan.order[at - 1]] == element))
             continue;
         int64_t offset[2], source[1];
         locate(plan.row, i % plan.row.size, offset);
@@ -261,12 +295,14 @@ bool is_inexact(int dtype)
 int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out)
 {
     const int64_t places = td::size_of(indices[0]);
-    if (td::size_of(*out) == 0)
+    if (places == 0)
         return TD_OK;
     td::Scratch scratch;
     TD_TRY(scratch.reserve(places * static_cast<int64_t>(sizeof(int64_t))));
     auto *offsets = reinterpret_cast<int64_t *>(scratch.memory());
-    TD_TRY(td::fold_indices(indices, count, x->strides, offsets));
+    TD_TRY(td::fold_indices(x, indices, count, x->strides, offsets));
+    if (td::size_of(*out) == 0)
+        return TD_OK;
     td::Selection selection = td::select(x, indices, count, out, offsets);
     td::Walk<3> walk = td::plan<3>({&selection.array, &selection.places, out});
     switch (td::item_size(x->dtype)) {
@@ -281,12 +317,14 @@ int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td
 int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const td_view *values, int accumulate)
 {
     const int64_t places = td::size_of(indices[0]);
-    if (td::size_of(*values) == 0)
+    if (places == 0)
         return TD_OK;
     td::Scratch scratch;
     TD_TRY(scratch.reserve(places * static_cast<int64_t>(sizeof(int64_t))));
     auto *offsets = reinterpret_cast<int64_t *>(scratch.memory());
-    TD_TRY(td::fold_indices(indices, count, out->strides, offsets));
+    TD_TRY(td::fold_indices(out, indices, count, out->strides, offsets));
+    if (td::size_of(*values) == 0)
+        return TD_OK;
     if (accumulate && td::is_inexact(out->dtype))
         return td::accumulate_in_order(out, count, indices[0].ndim, values, offsets);
     td::Selection selection = td::select(out, indices, count, values, offsets);

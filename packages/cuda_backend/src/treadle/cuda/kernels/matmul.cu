@@ -148,13 +148,12 @@ template <class T> int multiply_reals(Product &plan)
     return multiply<Small<T>>(plan);
 }
 
-/* Halves go to the matrix instruction where the device has it and the product fills a fair part of its tile. */
-int multiply_either_way(Product &plan, int dtype)
+/* Whether the matrix instruction serves: the device has it, and the product fills a fair part of its tile. */
+bool suits_instruction(const Product &plan, int dtype)
 {
     constexpr int64_t LEAST = 32;
-    if (plan.rows >= LEAST && plan.columns >= LEAST && plan.inner >= LEAST && multiplies_matrices())
-        return multiply_halves(plan, dtype);
-    return dtype == TD_f16 ? multiply_reals<Float16>(plan) : multiply_reals<BFloat16>(plan);
+    return multiplies_by_instruction(dtype) && plan.rows >= LEAST && plan.columns >= LEAST && plan.inner >= LEAST &&
+           multiplies_matrices();
 }
 
 Product plan_product(const td_view *x, const td_view *y, const td_view *out)
@@ -185,6 +184,8 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     td::Product plan = td::plan_product(x, y, out);
     if (plan.rows == 0 || plan.columns == 0 || plan.batch.size == 0)
         return TD_OK;
+    if (td::suits_instruction(plan, out->dtype))
+        return td::multiply_by_instruction(plan, out->dtype);
     switch (out->dtype) {
     case TD_bool: return td::multiply<td::Tiling<td::Logic, 2, 2, 16>>(plan);
     case TD_i8:
@@ -197,8 +198,8 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     case TD_u64: return td::multiply<td::Small<uint64_t>>(plan);
     case TD_f32: return td::multiply_reals<float>(plan);
     case TD_f64: return td::multiply_reals<double>(plan);
-    case TD_f16:
-    case TD_bf16: return td::multiply_either_way(plan, out->dtype);
+    case TD_f16: return td::multiply_reals<td::Float16>(plan);
+    case TD_bf16: return td::multiply_reals<td::BFloat16>(plan);
     case TD_c64: return td::multiply<td::Small<td_c64>>(plan);
     case TD_c128: return td::multiply<td::Small<td_c128>>(plan);
     default: return td::no_kernel("matmul", 0, out->dtype);

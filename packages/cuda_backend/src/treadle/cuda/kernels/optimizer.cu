@@ -2,6 +2,7 @@
 #include "treadle/optimizer.h"
 
 #include "layout.h"
+#include "replays.h"
 
 namespace td {
 
@@ -12,24 +13,27 @@ template <class T> struct AdamPlan {
     const T *gradient;
     int64_t size;
     T beta1, beta2, decay1, decay2, eps, weight_decay, shrink, step, root_correction, sign;
+    const Variables *variables; /* in a graph: of step and root_correction */
 };
 
-TD_DEVICE void adam(const AdamPlan<float> &plan, float *p, float g, float *m, float *v)
+TD_DEVICE void adam(const AdamPlan<float> &plan, float step, float root, float *p, float g, float *m, float *v)
 {
     td_adam_f32(p, g, m, v, plan.beta1, plan.beta2, plan.decay1, plan.decay2, plan.eps, plan.weight_decay, plan.shrink,
-                plan.step, plan.root_correction, plan.sign);
+                step, root, plan.sign);
 }
 
-TD_DEVICE void adam(const AdamPlan<double> &plan, double *p, double g, double *m, double *v)
+TD_DEVICE void adam(const AdamPlan<double> &plan, double step, double root, double *p, double g, double *m, double *v)
 {
     td_adam_f64(p, g, m, v, plan.beta1, plan.beta2, plan.decay1, plan.decay2, plan.eps, plan.weight_decay, plan.shrink,
-                plan.step, plan.root_correction, plan.sign);
+                step, root, plan.sign);
 }
 
 template <class T> __global__ void adam_kernel(const __grid_constant__ AdamPlan<T> plan)
 {
+    const T step = plan.variables ? static_cast<T>(plan.variables->step) : plan.step;
+    const T root = plan.variables ? static_cast<T>(plan.variables->root_correction) : plan.root_correction;
     for (int64_t i = first_index(); i < plan.size; i += index_step())
-        adam(plan, &plan.parameter[i], plan.gradient[i], &plan.first[i], &plan.second[i]);
+        adam(plan, step, root, &plan.parameter[i], plan.gradient[i], &plan.first[i], &plan.second[i]);
 }
 
 template <class T> struct SgdPlan {
@@ -82,6 +86,7 @@ int adam_step(const td_view *parameter, const td_view *gradient, const td_view *
     plan.sign = static_cast<T>(hyper.sign);
     if (plan.size == 0)
         return TD_OK;
+    TD_TRY(captured_adam(hyper, &plan.variables));
     TD_LAUNCH(adam_kernel<T>, blocks_for(plan.size), BLOCK, plan);
     return TD_OK;
 }

@@ -14,9 +14,10 @@ struct Product {
     Parts parts;
 };
 
-/* Whether the current device multiplies tiles of halves by one instruction of a warp, and the product by that. */
+/* matmul_mma.cu: whether the current device has the matrix instruction, whether it serves a dtype, and the product. */
 bool multiplies_matrices();
-int multiply_halves(Product &plan, int dtype);
+bool multiplies_by_instruction(int dtype);
+int multiply_by_instruction(Product &plan, int dtype);
 
 TD_DEVICE int at_most(int64_t count, int most) { return count < most ? static_cast<int>(count) : most; }
 

@@ -3,6 +3,7 @@
 #include "treadle/random.h"
 
 #include "layout.h"
+#include "replays.h"
 
 namespace td {
 
@@ -12,7 +13,18 @@ struct Draw {
     td_cuda_draw draw;
     int64_t size;
     char *out;
+    const Variables *variables; /* in a graph */
 };
+
+TD_DEVICE void draw_block(const Draw &plan, int64_t block, uint32_t (&words)[4])
+{
+    uint64_t key = plan.draw.key, counter = plan.draw.counter + static_cast<uint64_t>(block);
+    if (plan.variables) {
+        key = plan.variables->key;
+        counter += plan.variables->counter;
+    }
+    td_philox(key, counter, words);
+}
 
 /* low + unit * (high - low) with a rounding after each step, as on the host. */
 TD_DEVICE float spread(float unit, float low, float high) { return __fadd_rn(low, __fmul_rn(unit, high - low)); }
@@ -42,7 +54,7 @@ template <class Kind> __global__ void draw_words_kernel(const __grid_constant__ 
 {
     for (int64_t block = first_index(); block * 4 < plan.size; block += index_step()) {
         uint32_t words[4];
-        td_philox(plan.draw.key, plan.draw.counter + static_cast<uint64_t>(block), words);
+        draw_block(plan, block, words);
         for (int element = 0; element < 4 && block * 4 + element < plan.size; element++)
             reinterpret_cast<typename Kind::Result *>(plan.out)[block * 4 + element] =
                 Kind::value(plan.draw, words[element]);
@@ -94,7 +106,7 @@ template <class Kind> __global__ void draw_pairs_kernel(const __grid_constant__ 
     for (int64_t block = first_index(); block * 2 < plan.size; block += index_step()) {
         uint32_t words[4];
         typename Kind::Result values[2];
-        td_philox(plan.draw.key, plan.draw.counter + static_cast<uint64_t>(block), words);
+        draw_block(plan, block, words);
         Kind::pair(plan.draw, words, values);
         auto *out = reinterpret_cast<typename Kind::Result *>(plan.out) + block * 2;
         out[0] = values[0];
@@ -121,9 +133,10 @@ template <class Kind> int draw_pairs(const Draw &plan)
 
 int td_cuda_random(const td_cuda_draw *draw, const td_view *out)
 {
-    const td::Draw plan = {*draw, td::size_of(*out), out->data};
+    td::Draw plan = {*draw, td::size_of(*out), out->data, nullptr};
     if (plan.size == 0)
         return TD_OK;
+    TD_TRY(td::captured_random(&plan.variables));
     switch (draw->kind * TD_DTYPE_COUNT + out->dtype) {
     case TD_DRAW_bits * TD_DTYPE_COUNT + TD_u32: return td::draw_words<td::Bits32>(plan);
     case TD_DRAW_bits * TD_DTYPE_COUNT + TD_u64: return td::draw_pairs<td::Bits64>(plan);

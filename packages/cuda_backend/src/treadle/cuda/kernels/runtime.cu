@@ -80,6 +80,17 @@ int no_host_memory()
     return TD_NO_MEMORY;
 }
 
+int wrong_index(const char *what, int64_t axis, int64_t length)
+{
+    return guarded([&] {
+        message = std::string("an index is out of bounds for axis ") + std::to_string(axis);
+        if (length >= 0)
+            message += " of length " + std::to_string(length);
+        message += what;
+        return TD_WRONG_INDEX;
+    });
+}
+
 Scratch::~Scratch()
 {
     if (block_.memory)

@@ -13,6 +13,7 @@
 #define TD_DEVICE __device__ __forceinline__
 
 #ifdef TREADLE_EMULATION
+#define TD_CALLED __attribute__((noinline))
 #define TD_UNROLL _Pragma("GCC unroll 16")
 #define TD_ROLLED _Pragma("GCC unroll 1")
 /* An array of shared memory: TD_SHARED(float, tile, [16][17]). */
@@ -24,6 +25,7 @@
 /* The shared memory whose size the launch names. */
 #define TD_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(::emulation::dynamic_shared())
 #else
+#define TD_CALLED __device__ __noinline__
 #define TD_UNROLL _Pragma("unroll")
 #define TD_ROLLED _Pragma("unroll 1") /* where copies of a long body would cost registers */
 #define TD_SHARED(type, name, extents) __shared__ type name extents
@@ -54,6 +56,7 @@ int fail(cudaError_t error, const char *what);
 int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads);
 int no_kernel(const char *family, int op, int dtype);
 int no_host_memory();
+int wrong_index(const char *what, int64_t axis, int64_t length);
 
 /* Run what may ask for host memory and returns a status: no exception may leave a C function. */
 template <class Work> int guarded(Work &&work)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { TD_TO_DEVICE, TD_TO_HOST, TD_ON_DEVICE };
-enum { TD_OK = 0, TD_FAILED, TD_NO_MEMORY, TD_NO_KERNEL, TD_CAPTURING };
+enum { TD_OK = 0, TD_FAILED, TD_NO_MEMORY, TD_NO_KERNEL, TD_CAPTURING, TD_WRONG_INDEX };
 
 typedef struct {
     int64_t in_use;   /* bytes held by arrays, as rounded by the allocator */
@@ -79,7 +79,9 @@ int td_cuda_graph_create(int device, td_cuda_graph **graph);
 void td_cuda_graph_destroy(td_cuda_graph *graph); /* no block of its pool may be in use */
 int td_cuda_graph_begin(td_cuda_graph *graph);
 int td_cuda_graph_end(td_cuda_graph *graph, int keep);
-int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream);
+/* key and counter are of the random numbers that the replay draws: their seed, and how far the generator has moved
+ * since the capture began. */
+int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream, uint64_t key, uint64_t counter);
 int64_t td_cuda_graph_nodes(const td_cuda_graph *graph);
 int td_cuda_capturing(void);
 
