@@ -27,8 +27,9 @@ def check(found: nd.NDArray, expected: Any, dtype: str, scale: float) -> None:
     np.testing.assert_allclose(got, expected, rtol=4 * NEAR[dtype], atol=scale * NEAR[dtype])
 
 
-def defined(query: Any, key: Any, value: Any, gradient: Any, mask: Any, scale: float) -> list[Any]:
+def defined(operands: list[Any], mask: Any, scale: float) -> list[Any]:
     """Result, logarithms of the sums, and the gradients of query, key and value; the mask is added."""
+    query, key, value, gradient = operands
     scores = query @ np.swapaxes(key, -1, -2) * scale + mask
     top = scores.max(-1, keepdims=True)
     powers = np.exp(scores - np.where(np.isinf(top), 0.0, top))
@@ -72,7 +73,7 @@ def test_attention(device: str, schedule: str, sizes: tuple[int, ...], mask: str
     more, added = masks(mask, queries, keys, dtype, device)
     if causal:
         added = added + np.where(np.tri(queries, keys, 2, dtype=bool), 0.0, -np.inf)
-    expected = defined(*exact, added, 0.4)
+    expected = defined(exact, added, 0.4)
     made = attention(query, key, value, *more, causal=causal, past=2, scale=0.4)
     check(made[0], expected[0], dtype, 4.0)
     check(made[1], expected[1], "float64" if dtype == "float64" else "float32", 10.0)
@@ -87,7 +88,7 @@ def test_heads_that_a_view_splits_off_are_read_and_written_where_they_lie(device
     on_device = nd.asarray(joint, device=device)
     query, key, value = (on_device[0, :, :, kind].swapaxes(1, 2) for kind in range(3))
     gradient = GENERATOR.normal(size=(2, 4, 9, 8))
-    expected = defined(*exact, gradient, np.where(np.tri(9, dtype=bool), 0.0, -np.inf), 8**-0.5)
+    expected = defined([*exact, gradient], np.where(np.tri(9, dtype=bool), 0.0, -np.inf), 8**-0.5)
     made = attention(query, key, value, causal=True)
     check(made[0], expected[0], "float64", 4.0)
     assert made[0].swapaxes(1, 2).is_contiguous
@@ -103,7 +104,7 @@ def test_leading_axes_broadcast(device: str) -> None:
     query, key, value = (nd.asarray(each, device=device) for each in exact)
     gradient = GENERATOR.normal(size=(2, 3, 4, 7))
     wide = [np.broadcast_to(each, (2, 3, *each.shape[-2:])) for each in exact]
-    expected = defined(*wide, gradient, 0.0, 5**-0.5)
+    expected = defined([*wide, gradient], 0.0, 5**-0.5)
     made = attention(query, key, value)
     found = attention_gradient(nd.asarray(gradient, device=device), query, key, value, *made)
     for mine, other in zip((*made, *found), expected, strict=True):
@@ -123,7 +124,7 @@ def test_values_that_are_not_finite_stay_in_their_rows(device: str) -> None:
 def test_longer_heads_are_composed(device: str, features: int, dtype: str) -> None:
     exact = [GENERATOR.normal(size=(6, features)) for _ in range(4)]
     query, key, value, gradient = (put(each, dtype, device) for each in exact)
-    expected = defined(*exact, 0.0, features**-0.5)
+    expected = defined(exact, 0.0, features**-0.5)
     made = attention(query, key, value)
     for mine, other in zip((*made, *attention_gradient(gradient, query, key, value, *made)), expected, strict=True):
         check(mine, other, dtype, 40.0)

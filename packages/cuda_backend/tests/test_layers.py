@@ -151,8 +151,8 @@ def test_a_step_of_an_lstm(device: str, grid: int, size: int, dtype: str) -> Non
     i, f, g, o = np.split(product + given, 4, axis=1)
     i, f, o = (1 / (1 + np.exp(-each)) for each in (i, f, o))
     g, cell = np.tanh(g), f * before + i * np.tanh(g)
-    shapes = (20, 4, size), *((20, size),) * 3
-    made = [nd.empty(shape, dtype=dtype, device=device) for shape in shapes]
+    gates = nd.empty((20, 4, size), dtype=dtype, device=device)
+    made = [gates, *(nd.empty((20, size), dtype=dtype, device=device) for _ in range(3))]
     versions = [each.version for each in made]
     assert _layers.lstm_step(*taken[:3], *made)
     expected = np.stack([i, f, g, o], 1), cell, np.tanh(cell), o * np.tanh(cell)

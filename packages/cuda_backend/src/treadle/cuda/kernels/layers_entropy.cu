@@ -4,6 +4,7 @@
 #include "lanes.h"
 #include "layers_api.h"
 #include "treadle/scalar_math.h"
+#include "wrong_flag.h"
 
 namespace td {
 
@@ -134,12 +135,7 @@ int entropy(const td_cuda_entropy_rows &work, int *wrong)
 
 int td_cuda_entropy(const td_cuda_entropy_rows *entropy, int *wrong)
 {
-    td::Scratch flag;
-    *wrong = 0;
-    TD_TRY(flag.reserve(sizeof(int)));
-    TD_CHECK(cudaMemsetAsync(flag.memory(), 0, sizeof(int), td::stream()));
-    TD_TRY(td::entropy(*entropy, reinterpret_cast<int *>(flag.memory())));
-    return td_cuda_capturing() ? TD_OK : td_cuda_copy_bytes(wrong, flag.memory(), sizeof(int), TD_TO_HOST, 0);
+    return td::launch_with_flag(wrong, [&](int *flag) { return td::entropy(*entropy, flag); });
 }
 
 int td_cuda_entropy_gradient(const td_cuda_entropy_rows *entropy)

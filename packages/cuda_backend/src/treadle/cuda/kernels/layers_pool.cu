@@ -6,6 +6,7 @@
 #include "elements.h"
 #include "layers_api.h"
 #include "layout.h"
+#include "wrong_flag.h"
 
 namespace td {
 
@@ -144,11 +145,7 @@ int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values
 int td_cuda_max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
                               const int64_t *indices, void *out, int *wrong)
 {
-    td::Scratch flag;
-    *wrong = 0;
-    TD_TRY(flag.reserve(sizeof(int)));
-    TD_CHECK(cudaMemsetAsync(flag.memory(), 0, sizeof(int), td::stream()));
-    TD_TRY(td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out,
-                                 reinterpret_cast<int *>(flag.memory())));
-    return td_cuda_capturing() ? TD_OK : td_cuda_copy_bytes(wrong, flag.memory(), sizeof(int), TD_TO_HOST, 0);
+    return td::launch_with_flag(wrong, [&](int *flag) {
+        return td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out, flag);
+    });
 }
