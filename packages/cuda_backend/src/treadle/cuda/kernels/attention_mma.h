@@ -69,7 +69,9 @@ TD_DEVICE void multiply_halves(const Words<ROWS, LENGTH> &x, const Words<COUNT, 
         TD_UNROLL
         for (int sum = 0; sum < 4; sum++)
             sums[n][sum] = 0.0f;
-    TD_UNROLL
+#ifndef TREADLE_EMULATION
+#pragma unroll 2
+#endif
     for (int step = 0; step < LENGTH / 16; step++) {
         const int word = 8 * step + pair_of();
         const uint32_t left[4] = {x[row_of(0)][word], x[row_of(2)][word], x[row_of(0)][word + 4], x[row_of(2)][word + 4]};
