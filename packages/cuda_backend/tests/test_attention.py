@@ -1,4 +1,5 @@
-"""Attention and its gradient (attention_gradient) against the definition in float64, over ragged lengths."""
+"""Attention and its gradient (attention_gradient; attention_mma and attention_mma_gradient for halves) against the
+definition in float64, over ragged lengths."""
 
 from typing import Any
 
@@ -54,7 +55,10 @@ def masks(kind: str, queries: int, keys: int, dtype: str, device: str) -> tuple[
 
 
 # (queries, keys, features, width): within one tile, at its edge, over it; every length of a tile's rows.
-SIZES = [(1, 1, 1, 1), (5, 7, 3, 4), (32, 32, 32, 32), (33, 70, 40, 17), (40, 35, 64, 64), (35, 18, 100, 128)]
+SIZES = [
+    (1, 1, 1, 1), (5, 7, 3, 4), (32, 32, 32, 32), (33, 70, 40, 17), (40, 35, 64, 64), (70, 67, 20, 20),
+    (20, 37, 100, 128),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.cuda import emulated_backend
+from treadle.cuda import Graph, emulated_backend
 from treadle.ndarray import _layers as compiled
 
 _layers: Any = compiled  # that a kernel serves is what is tested
@@ -257,3 +257,26 @@ def test_gradient_of_max_pool(device: str, grid: int, schedule: str, places: tup
     check(found, expected.reshape(2, 3, 1, 31), dtype, 8.0)
     with pytest.raises(IndexError):
         nd.max_pool_gradient(given, nd.asarray(indices, device=device), (2, 3, 1, 5))
+
+
+def test_losses_and_pooling_in_a_graph(device: str) -> None:
+    """What is read when a graph is replayed; a target that is no class is told by the next replay."""
+    x, targets = draw(6, 4).astype("f4"), np.array([0, 1, 2, 3, 0, 1])
+    logits, classes = nd.asarray(x, device=device), nd.asarray(targets, device=device)
+    image = nd.asarray(draw(1, 2, 6, 6).astype("f4"), device=device)
+    graph = Graph(device)
+    with graph.capture():
+        losses = _layers.entropy("loss", logits, classes, -100, 0.0)
+        values, indices = nd.max_pool(image, 2)
+        spread = nd.max_pool_gradient(values, indices, image.shape)
+    for shift in (0, 1):
+        classes[...] = nd.asarray((targets + shift) % 4, device=device)
+        graph.replay()
+        expected = np.log(np.exp(x).sum(1)) - x[np.arange(6), (targets + shift) % 4]
+        np.testing.assert_allclose(losses.numpy(), expected, rtol=1e-5, atol=1e-5)
+        assert nd.sum(spread).item() == pytest.approx(nd.sum(values).item(), rel=1e-5)
+    classes[0] = 4
+    graph.replay()
+    assert math.isnan(losses[0].item())
+    with pytest.raises(nd.IndexingError, match="axis 1 in an earlier replay"):
+        graph.replay()

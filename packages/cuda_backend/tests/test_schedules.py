@@ -66,8 +66,8 @@ def pooled() -> nd.NDArray:
     return flat(values, indices, nd.max_pool_gradient(values, indices, (2, 9, 20, 21)))
 
 
-def attended(gradient: bool) -> nd.NDArray:
-    x = real(3, 70, 20)
+def attended(gradient: bool, dtype: str = "float32") -> nd.NDArray:
+    x = real(3, 70, 20).astype(dtype)
     out, total = attention(x, x, x, causal=True)
     return flat(*attention_gradient(x, x, x, x, out, total, causal=True)) if gradient else flat(out, total)
 
@@ -107,6 +107,8 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "layers_pool": pooled,
     "attention": lambda: attended(False),
     "attention_gradient": lambda: attended(True),
+    "attention_mma": lambda: attended(False, "float16"),
+    "attention_mma_gradient": lambda: attended(True, "bfloat16"),
     "unary": lambda: nd.exp(real(70, 40).T),
     "binary": lambda: real(70, 40) + real(40),
     "ternary": lambda: nd.where(real(70, 40) > 0, real(70, 40), 0.0),

@@ -4,6 +4,7 @@
  * sum of its exponentials, and its weighted sum of values, which shrink when a larger score comes. What stays for
  * backward is one number a query, the logarithm of its sum of exponentials. */
 #include "attention.h"
+#include "fragments.h"
 
 namespace td {
 
@@ -125,7 +126,12 @@ template <class C, int LENGTH> int attend(const Attention &plan)
     return TD_OK;
 }
 
-int run(const Attention &plan) { TD_RUN_ATTENTION(attend, plan); }
+int run(const Attention &plan)
+{
+    if (is_of_halves(plan) && multiplies_matrices())
+        return attend_by_instruction(plan);
+    TD_RUN_ATTENTION(attend, plan);
+}
 
 } // namespace
 

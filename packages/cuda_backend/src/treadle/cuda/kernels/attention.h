@@ -13,8 +13,6 @@
 
 namespace td {
 
-namespace {
-
 enum { QUERY, KEY, VALUE, MASK, TOTAL, OUT, GRADIENT, BY_QUERY, BY_KEY, BY_VALUE, VIEWS };
 constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 constexpr int COLUMN_THREADS = 16, ROW_THREADS = 8, THREADS = COLUMN_THREADS * ROW_THREADS;
@@ -27,6 +25,12 @@ struct Attention {
     double scale;
     int32_t features, width, dtype, mask_dtype, causal;
 };
+
+/* attention_mma.cu, attention_mma_gradient.cu: the same of halves by the matrix instruction. */
+int attend_by_instruction(const Attention &plan);
+int differentiate_by_instruction(const Attention &plan);
+
+namespace {
 
 template <class C> struct alignas(16) Four {
     C at[4];
@@ -229,6 +233,8 @@ inline Attention plan_attention(const td_cuda_attention_call &call)
     plan.scale = call.scale;
     return plan;
 }
+
+inline bool is_of_halves(const Attention &plan) { return plan.dtype == TD_f16 || plan.dtype == TD_bf16; }
 
 /* Calls work<C, LENGTH>(plan) for the computed type and the shortest rows of tiles that hold the operands. */
 #define TD_RUN_ATTENTION(work, plan) \

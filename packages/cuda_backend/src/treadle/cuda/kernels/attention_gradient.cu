@@ -4,6 +4,7 @@
  * same on every device. With P the weights and G the result's gradient, the gradient of the scores is P (G V^T - slopes),
  * where slopes are the rows' sums of G times the result. */
 #include "attention.h"
+#include "fragments.h"
 
 namespace td {
 
@@ -137,6 +138,8 @@ template <class C, int LENGTH> int differentiate(Attention plan)
     plan.slopes = slopes.memory();
     const Lanes lanes = lay_lanes(plan.width, true);
     TD_LAUNCH(slopes_kernel<C>, blocks_for(rows, lanes.lines), BLOCK, plan, lanes, reinterpret_cast<C *>(slopes.memory()));
+    if (is_of_halves(plan) && multiplies_matrices())
+        return differentiate_by_instruction(plan);
     void (*of_queries)(Attention) = attention_gradient_kernel<C, LENGTH, false>;
     void (*of_keys)(Attention) = attention_gradient_kernel<C, LENGTH, true>;
     TD_LAUNCH(of_queries, blocks_for(plan.batch.size * ceil_div(plan.queries, SIDE), 1), THREADS, plan);

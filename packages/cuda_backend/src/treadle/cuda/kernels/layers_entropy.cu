@@ -50,7 +50,7 @@ TD_DEVICE RowSums<Computed<T>> sum_row(const Lanes &plan, const T *x, int64_t le
 
 template <class T>
 __global__ void entropy_kernel(const __grid_constant__ td_cuda_entropy_rows work, const __grid_constant__ Lanes plan,
-                               int *wrong)
+                               int64_t *wrong)
 {
     using C = Computed<T>;
     const bool smooth = work.smoothing != 0.0;
@@ -64,7 +64,7 @@ __global__ void entropy_kernel(const __grid_constant__ td_cuda_entropy_rows work
         const int64_t target = work.targets[row];
         double loss = 0.0;
         if (target != work.ignored && (target < 0 || target >= work.classes)) {
-            atomicOr(wrong, 1);
+            *wrong = 2;
             loss = NAN;
         } else if (target != work.ignored) {
             const double log_total = log(sums.powers);
@@ -105,7 +105,7 @@ __global__ void entropy_gradient_kernel(const __grid_constant__ td_cuda_entropy_
     }
 }
 
-template <class T> int entropy(const td_cuda_entropy_rows &work, const Lanes &plan, int *wrong)
+template <class T> int entropy(const td_cuda_entropy_rows &work, const Lanes &plan, int64_t *wrong)
 {
     TD_LAUNCH(entropy_kernel<T>, blocks_for(work.rows, plan.lines), BLOCK, work, plan, wrong);
     return TD_OK;
@@ -117,7 +117,7 @@ template <class T> int entropy_gradient(const td_cuda_entropy_rows &work, const 
     return TD_OK;
 }
 
-int entropy(const td_cuda_entropy_rows &work, int *wrong)
+int entropy(const td_cuda_entropy_rows &work, int64_t *wrong)
 {
     const Lanes plan = lay_lanes(work.classes, true);
     switch (work.dtype) {
@@ -135,7 +135,7 @@ int entropy(const td_cuda_entropy_rows &work, int *wrong)
 
 int td_cuda_entropy(const td_cuda_entropy_rows *entropy, int *wrong)
 {
-    return td::launch_with_flag(wrong, [&](int *flag) { return td::entropy(*entropy, flag); });
+    return td::launch_with_flag(wrong, [&](int64_t *flag) { return td::entropy(*entropy, flag); });
 }
 
 int td_cuda_entropy_gradient(const td_cuda_entropy_rows *entropy)

@@ -73,7 +73,7 @@ template <class C> TD_DEVICE bool gather_equal(int index, C value, C &sum)
 
 template <class T>
 __global__ void max_pool_gradient_kernel(int64_t planes, int64_t places, int64_t length, const T *gradient,
-                                         const int64_t *indices, T *out, int *wrong)
+                                         const int64_t *indices, T *out, int64_t *wrong)
 {
     using C = Computed<T>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -86,7 +86,7 @@ __global__ void max_pool_gradient_kernel(int64_t planes, int64_t places, int64_t
             const int64_t place = base + lane;
             int64_t index = place < places ? indices[plane * places + place] : -1;
             if (index >= length) {
-                atomicOr(wrong, 1);
+                *wrong = 3;
                 index = -1;
             }
             const C value = index >= 0 ? static_cast<C>(gradient[plane * places + place]) : C(0);
@@ -108,7 +108,7 @@ template <class T> int max_pool(const td_cuda_pooling &windows, const void *x, v
 
 template <class T>
 int max_pool_gradient(int64_t planes, int64_t places, int64_t length, const void *gradient, const int64_t *indices,
-                      void *out, int *wrong)
+                      void *out, int64_t *wrong)
 {
     TD_LAUNCH(max_pool_gradient_kernel<T>, blocks_for(planes, WARPS), BLOCK, planes, places, length,
               static_cast<const T *>(gradient), indices, static_cast<T *>(out), wrong);
@@ -116,7 +116,7 @@ int max_pool_gradient(int64_t planes, int64_t places, int64_t length, const void
 }
 
 int max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
-                      const int64_t *indices, void *out, int *wrong)
+                      const int64_t *indices, void *out, int64_t *wrong)
 {
     switch (dtype) {
 #define RUN(suffix, ctype, ...) \
@@ -145,7 +145,7 @@ int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values
 int td_cuda_max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
                               const int64_t *indices, void *out, int *wrong)
 {
-    return td::launch_with_flag(wrong, [&](int *flag) {
+    return td::launch_with_flag(wrong, [&](int64_t *flag) {
         return td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out, flag);
     });
 }
