@@ -54,7 +54,8 @@ def _configured(op: ag.Op) -> Iterator[tuple[str, Call]]:
     """Makers of the same op with one argument exchanged."""
     if type(op).__init__ is ag.Op.__init__ or isinstance(op, ag.ops.UnaryOp):
         return
-    names = getattr(op, "configuration", None) or list(inspect.signature(type(op).__init__).parameters)[1:]
+    taken = list(inspect.signature(type(op).__init__).parameters.values())[1:]
+    names = getattr(op, "configuration", None) or [each.name for each in taken if "VAR" not in each.kind.name]
     config = {name: getattr(op, name) for name in names}
     for name, value in config.items():
         for wrong in WRONG.get(type(value), (99, "x")):
