@@ -15,3 +15,6 @@ cdef class AffineOp(Op):
     cdef tuple _kept(self, tuple inputs, data)
 
     cdef object _gradients(self, grad, Tensor node)
+
+
+cpdef AffineOp direct(AffineOp op)

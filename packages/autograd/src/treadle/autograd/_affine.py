@@ -10,16 +10,11 @@ from treadle.autograd._arrays import linear, untrack
 from treadle.autograd._tensor import Op, Tensor
 from treadle.ndarray import NDArray
 
-__all__ = ["AffineOp"]
+__all__ = ["AffineOp", "direct"]
 
 
 class AffineOp(Op):
     """Base of :class:`treadle.autograd.ops.Linear`, which has the rules and what serves where there is no kernel."""
-
-    configuration = ()
-
-    def __init__(self) -> None:
-        self._is_direct = type(self).__base__ is AffineOp  # a subclass of it has rules of its own
 
     def _compute(self, inputs: tuple[Tensor, ...]) -> Any:
         found: Any = None
@@ -42,3 +37,9 @@ class AffineOp(Op):
 
     def _gradients(self, grad: NDArray, node: Tensor) -> Any:
         return self.backward(_nd, grad, node)
+
+
+def direct(op: AffineOp) -> AffineOp:
+    """The op, whose calls ask the array's kernel first."""
+    op._is_direct = True
+    return op

@@ -1,6 +1,7 @@
 """Attention as one node, whose weights are made again in backward instead of being kept."""
 
 import math
+import operator
 from typing import Any
 
 import treadle.ndarray as nd
@@ -26,8 +27,8 @@ class Attention(Op):
 
     def __init__(self, causal: bool = False, past: int = 0, scale: float | None = None) -> None:
         self.causal = causal
-        self.past = past
-        self.scale = scale
+        self.past = operator.index(past)
+        self.scale = None if scale is None else float(scale)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         if xp is nd:

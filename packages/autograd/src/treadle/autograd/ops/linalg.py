@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from treadle.autograd._affine import AffineOp
+from treadle.autograd._affine import AffineOp, direct
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError, broadcast_shapes
@@ -130,7 +130,7 @@ class Linear(AffineOp):
 
 
 matmul = MatMul()
-_linear = Linear()
+_linear = direct(Linear())
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
