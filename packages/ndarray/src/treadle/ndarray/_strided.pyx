@@ -407,10 +407,7 @@ cdef class Strided:
         return place + length if place < 0 else place
 
     cdef Strided in_shape(self, shape, tuple more, bint may_copy, bint must_copy):
-        """The same elements under another shape, of which one length may be -1: a view if possible and wanted.
-
-        The shape is one argument, or its first length and, in ``more``, the others.
-        """
+        """The elements under another shape (``more``: behind its first length), one of -1: a view if possible."""
         cdef td_view view
         cdef Strided out
         cdef int64_t size = 1
