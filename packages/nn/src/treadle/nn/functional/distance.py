@@ -1,6 +1,7 @@
 """How alike vectors are."""
 
 import treadle.autograd as autograd
+import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.functional._fused import is_half
 
