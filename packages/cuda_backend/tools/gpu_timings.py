@@ -9,10 +9,12 @@ is left out, and so is a row that fails, with its error.
 
 import argparse
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ import numpy as np
 
 import treadle.cuda
 import treadle.ndarray as nd
+from treadle.ndarray import _layers
+from treadle.ndarray.attention import attention, attention_gradient
 
 ROUNDS = 5
 PRODUCTS = (
@@ -218,6 +222,54 @@ def conv_rows(arrays: Arrays, quick: bool) -> list[Row]:
     ]
 
 
+def attention_rows(arrays: Arrays, quick: bool) -> list[Row]:
+    """Causal attention and its gradient: the products are counted in full, though half of the scores are not needed."""
+    shape = (1, 2, 20, 16) if quick else (8, 16, 1024, 64)
+    torch, found = arrays.torch, []
+    for kind, suffix in (("float32", ""), ("bfloat16", "_mma")):
+        (q, tq), (k, tk), (v, tv) = (arrays.pair(*shape, dtype=kind) for _ in range(3))
+        made = attention(q, k, v, causal=True)
+        theirs: list[Callable[[], Any] | None] = [None] * 2
+        if torch is not None:
+            leaves = [each.requires_grad_() for each in (tq, tk, tv)]
+            attend = partial(torch.nn.functional.scaled_dot_product_attention, *leaves, is_causal=True)
+            theirs = [attend, partial(torch.autograd.grad, attend(), leaves, tv.detach(), retain_graph=True)]
+        flops = 4.0 * math.prod(shape) * shape[2]
+        forward = partial(attention, q, k, v, causal=True)
+        gradient = partial(attention_gradient, v, q, k, v, *made, causal=True)
+        found.append(Row(f"attention{suffix}", kind, forward, theirs[0], 0, flops))
+        found.append(Row(f"attention{suffix}_gradient", kind, gradient, theirs[1], 0, 2.5 * flops))
+    return found
+
+
+def layer_rows(arrays: Arrays, n: int) -> list[Row]:
+    """Layers in one pass: bytes read and written are counted."""
+    torch, side = arrays.torch, int(n**0.5)
+    (x, tx), (labels, tlabels) = arrays.pair(side, side), arrays.whole(side, side)
+    image = x[: side // 8 * 8].reshape(1, -1, 8, side)
+    gates, cell = x[:, : side // 4 * 4].copy(), x[:, : side // 4].copy()
+    kept = [nd.empty_like(gates), *(nd.empty_like(cell) for _ in range(3))]
+    theirs: dict[str, Callable[[], Any]] = {}
+    if torch is not None:
+        functional, timage = torch.nn.functional, tx[: side // 8 * 8].reshape(1, -1, 8, side)
+        theirs = {
+            "norm": lambda: functional.layer_norm(tx, (side,)),
+            "entropy": lambda: functional.cross_entropy(tx, tlabels, reduction="none"),
+            "pool": lambda: functional.max_pool2d(timage, 2),
+            "gelu": lambda: torch.ops.aten.gelu_backward(tx, tx),
+        }
+    ours: dict[str, tuple[str, Callable[[], Any], int]] = {
+        "norm": ("layers_norm", lambda: _layers.norm_rows(x, side, True, 1e-5, None, None), 2),
+        "entropy": ("layers_entropy", lambda: _layers.entropy("loss", x, labels, -100, 0.0), 1),
+        "lstm step": ("layers_lstm", lambda: _layers.lstm_step(gates, gates, cell, *kept), 4),
+        "pool": ("layers_pool", lambda: nd.max_pool(image, 2, stride=2), 1),
+        "gelu": ("layers_gradients", lambda: _layers.activation_gradient("gelu", x, x), 3),
+    }
+    return [
+        Row(family, name, call, theirs.get(name), passes * x.nbytes) for name, (family, call, passes) in ours.items()
+    ]
+
+
 def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
     """Matrix products, of which multiplications and additions are counted."""
     found = []
@@ -346,6 +398,8 @@ def main() -> None:
         lambda: memory_rows(arrays, n),
         lambda: more_memory_rows(arrays, n),
         lambda: conv_rows(arrays, options.quick),
+        lambda: layer_rows(arrays, n),
+        lambda: attention_rows(arrays, options.quick),
     )
     more: tuple[Callable[[], list[Row]], ...] = (*groups, lambda: training_rows(arrays, options.quick))
     for group in more:

@@ -225,7 +225,7 @@ cdef class KernelBackend(LayerKernels):
     def random(self, str kind, uint64_t key, uint64_t counter, tuple parameters, out):
         cdef td_view view
         cdef td_cuda_draw draw
-        if td_cuda_capturing() and key != (<GraphHandle>current.graph).seed:
+        if td_cuda_capturing() and not (<GraphHandle>current.graph).draws(key, counter):
             raise CaptureError(f"random {kind}: in a graph only nd.random.default_generator draws anew with every "
                                "replay; draw from it, or outside")
         self.use(out)

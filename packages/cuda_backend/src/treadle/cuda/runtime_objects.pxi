@@ -71,6 +71,7 @@ cdef class GraphHandle:
     cdef readonly dict kept
     cdef readonly uint64_t seed
     cdef uint64_t counter  # of the generator, at the capture
+    cdef uint64_t drawn    # the same, at its last draw
     cdef uint64_t blocks  # that a replay draws
 
     def __cinit__(self, int device):
@@ -96,6 +97,14 @@ cdef class GraphHandle:
         check(td_cuda_graph_begin(self.graph), "capture")
         current.graph = self
         self.seed, self.counter = default_generator.seed, default_generator.counter
+        self.drawn = self.counter
+
+    cdef bint draws(self, uint64_t key, uint64_t counter):
+        """Whether a draw is the default generator's next one: it stood there, and has moved on for it."""
+        if key != self.seed or counter != self.drawn or <uint64_t>default_generator.counter == counter:
+            return False
+        self.drawn = default_generator.counter
+        return True
 
     def end(self, bint keep):
         current.graph = None
