@@ -67,7 +67,7 @@ def convolutional() -> nn.Module:
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "perceptron 256-1024-1024-10, batch 512": (perceptron, (512, 256)),
-    "transformer, 2 blocks, d 128, 16 x 64": (transformer, (16, 64, 128)),
+    "transformer, 2 blocks, d 128, 32 x 128": (transformer, (32, 128, 128)),
     "LSTM 64-128, 32 x 32": (recurrent, (32, 32, 64)),
     "convolutions 1-32-64, 28x28, batch 64": (convolutional, (64, 1, 28, 28)),
 }

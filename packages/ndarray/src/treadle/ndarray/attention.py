@@ -8,7 +8,7 @@ what is saved and the form of the gradient.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from treadle.ndarray import _attention
@@ -99,14 +99,14 @@ def attention(
     factor = default_scale(query.shape[-1]) if scale is None else float(scale)
     call = _Call(added, bool(causal), int(past), factor)
     method = _method(query, "attention")
-    if method is not None and 0 not in (*shape, key.shape[-2]):
-        found = _fused(method, operands, shape, call)
-        if found is not None:
-            return found
-    dtype = operands[0].dtype
-    wide = operands if dtype.itemsize > 2 else tuple(each.astype("float32") for each in operands)
-    out, total = _composed(wide, call)
-    return out.astype(dtype, copy=False), total
+    found = None
+    for given in _precisions(operands):
+        if method is not None and 0 not in (*shape, key.shape[-2]):
+            found = _fused(method, given, shape, call)
+        if found:
+            break
+    out, total = found or _composed(given, call)
+    return out.astype(operands[0].dtype, copy=False), total
 
 
 def attention_gradient(
@@ -140,14 +140,21 @@ def attention_gradient(
     factor = default_scale(query.shape[-1]) if scale is None else float(scale)
     call = _Call(added, bool(causal), int(past), factor)
     method = _method(query, "attention_gradient")
-    if method is not None and 0 not in (*shape, key.shape[-2]):
-        found = _fused_gradient(method, operands, logsumexp, shape[:-2], call)
-        if found is not None:
-            return found
-    dtype = operands[0].dtype
-    wide = operands if dtype.itemsize > 2 else tuple(each.astype("float32") for each in operands)
-    found = _composed_gradient(wide, logsumexp, call)
-    return found[0].astype(dtype, copy=False), found[1].astype(dtype, copy=False), found[2].astype(dtype, copy=False)
+    found = None
+    for given in _precisions(operands):
+        if method is not None and 0 not in (*shape, key.shape[-2]):
+            found = _fused_gradient(method, given, logsumexp, shape[:-2], call)
+        if found:
+            break
+    made, dtype = found or _composed_gradient(given, logsumexp, call), operands[0].dtype
+    return made[0].astype(dtype, copy=False), made[1].astype(dtype, copy=False), made[2].astype(dtype, copy=False)
+
+
+def _precisions(operands: tuple[NDArray, ...]) -> Iterator[tuple[NDArray, ...]]:
+    """The operands as they are, which a kernel may decline, and halves in float32."""
+    yield operands
+    if operands[0].dtype.itemsize == 2:
+        yield tuple(each.astype("float32") for each in operands)
 
 
 class _Call:
