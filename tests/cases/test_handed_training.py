@@ -102,7 +102,14 @@ def test_decay_without_momentum_and_dampening_from_the_second_step_on(device: st
     assert walked(dampened, second, [0.5, 0.5]) == pytest.approx([0.95, 0.88])
 
 
-OTHERS = ("Optimizer", "ExponentialMovingAverage", "lr_scheduler", "swa_utils", "Rprop", "LBFGS")  # the last two: no decay
+OTHERS = (
+    "Optimizer",
+    "ExponentialMovingAverage",
+    "lr_scheduler",
+    "swa_utils",
+    "Rprop",
+    "LBFGS",
+)  # the last two: no decay
 
 
 @each_device
