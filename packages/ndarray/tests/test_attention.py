@@ -119,3 +119,21 @@ def test_what_does_not_fit_is_refused() -> None:
         attention(x, x.to_device("numpy"), x)
     with pytest.raises(nd.ShapeError, match="a gradient of shape"):
         attention_gradient(nd.ones((2, 2)), x, x, x, *attention(x, x, x))
+
+
+def test_gradient_refuses_what_attention_did_not_give(device: str) -> None:
+    query, key, value = (nd.ones(shape, device=device) for shape in ((4, 8), (5, 8), (5, 3)))
+    out, total = attention(query, key, value)
+    with pytest.raises(nd.ShapeError, match="result of shape"):
+        attention_gradient(out, query, key, value, out[:1, :1], total)
+    with pytest.raises(nd.ShapeError, match="logsumexp of shape"):
+        attention_gradient(out, query, key, value, out, total[:1])
+    with pytest.raises(nd.DTypeError, match="logsumexp of int64"):
+        attention_gradient(out, query, key, value, out, total.astype("int64"))
+    with pytest.raises(nd.DeviceError, match="logsumexp on"):
+        attention_gradient(out, query, key, value, out, total.to_device("numpy" if device == "cpu" else "cpu"))
+    expected = attention_gradient(out, query, key, value, out, total)
+    for mine, other in zip(
+        attention_gradient(out, query, key, value, out, total.astype("float64")), expected, strict=True
+    ):
+        assert mine.tolist() == other.tolist()

@@ -127,6 +127,8 @@ def attention_gradient(
     ``logsumexp``. Leading axes are the result's: where an operand was broadcast along them, its gradient is still to be
     summed.
 
+    Raises ShapeError, DTypeError, DeviceError.
+
     >>> import treadle.ndarray as nd
     >>> q, k, v = nd.ones((1, 1)), nd.zeros((2, 1)), nd.asarray([[1.0], [3.0]])
     >>> dq, dk, dv = attention_gradient(nd.ones((1, 1)), q, k, v, *attention(q, k, v))
@@ -134,9 +136,13 @@ def attention_gradient(
     ([[0.0]], [[-0.5], [0.5]], [[0.5], [0.5]])
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
-    if gradient.shape != shape:
-        raise ShapeError(f"attention_gradient: a gradient of shape {gradient.shape}; the result has shape {shape}")
+    for name, given, due in (
+        ("gradient", gradient, shape), ("result", out, shape), ("logsumexp", logsumexp, (*shape[:-1], 1)),
+    ):  # fmt: skip
+        if given.shape != due:
+            raise ShapeError(f"attention_gradient: a {name} of shape {given.shape}; here it has {due}")
     operands, added = _promoted((query, key, value, gradient, out), mask)
+    logsumexp = _checked_sums(logsumexp, operands[0])
     factor = default_scale(query.shape[-1]) if scale is None else float(scale)
     call = _Call(added, bool(causal), int(past), factor)
     method = _method(query, "attention_gradient")
@@ -191,6 +197,15 @@ def _promoted(operands: tuple[NDArray, ...], mask: NDArray | None) -> tuple[tupl
     if mask is not None and mask.dtype.kind == "f":
         mask = mask.astype("float32" if dtype.itemsize == 2 else dtype, copy=False)
     return tuple(each.astype(dtype, copy=False) for each in operands), mask
+
+
+def _checked_sums(logsumexp: NDArray, query: NDArray) -> NDArray:
+    """What :func:`attention` gave beside its result, as the kernels read it."""
+    if logsumexp.device is not query.device:
+        raise DeviceError(f"attention_gradient: logsumexp on {logsumexp.device}, and the queries on {query.device}")
+    if logsumexp.dtype.kind != "f":
+        raise DTypeError(f"attention_gradient: a logsumexp of {logsumexp.dtype.name}; it is of floating numbers")
+    return logsumexp.astype(_companion(query), copy=False)
 
 
 # --- fused ----------------------------------------------------------------------------------------------------------
