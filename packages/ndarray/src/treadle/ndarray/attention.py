@@ -8,6 +8,7 @@ what is saved and the form of the gradient.
 """
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -96,8 +97,7 @@ def attention(
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
     operands, added = _promoted((query, key, value), mask)
-    factor = default_scale(query.shape[-1]) if scale is None else float(scale)
-    call = _Call(added, bool(causal), int(past), factor)
+    call = _Call(added, causal, past, scale, operands)
     method = _method(query, "attention")
     found = None
     for given in _precisions(operands):
@@ -143,8 +143,7 @@ def attention_gradient(
             raise ShapeError(f"attention_gradient: a {name} of shape {given.shape}; here it has {due}")
     operands, added = _promoted((query, key, value, gradient, out), mask)
     logsumexp = _checked_sums(logsumexp, operands[0])
-    factor = default_scale(query.shape[-1]) if scale is None else float(scale)
-    call = _Call(added, bool(causal), int(past), factor)
+    call = _Call(added, causal, past, scale, operands)
     method = _method(query, "attention_gradient")
     found = None
     for given in _precisions(operands):
@@ -168,11 +167,14 @@ class _Call:
 
     __slots__ = ("causal", "mask", "past", "scale")
 
-    def __init__(self, mask: NDArray | None, causal: bool, past: int, scale: float) -> None:
+    def __init__(
+        self, mask: NDArray | None, causal: bool, past: int, scale: float | None, operands: tuple[NDArray, ...]
+    ) -> None:
+        query, key = operands[:2]
         self.mask = mask
-        self.causal = causal
-        self.past = past
-        self.scale = scale
+        self.causal = bool(causal)
+        self.past = max(-query.shape[-2], min(operator.index(past), key.shape[-2]))  # more would change nothing
+        self.scale = default_scale(query.shape[-1]) if scale is None else float(scale)
 
     def spread_mask(self, scores: Shape) -> NDArray | None:
         """The mask as a view of the scores' shape."""
