@@ -136,11 +136,10 @@ def attention_gradient(
     ([[0.0]], [[-0.5], [0.5]], [[0.5], [0.5]])
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
-    for name, given, due in (
-        ("gradient", gradient, shape), ("result", out, shape), ("logsumexp", logsumexp, (*shape[:-1], 1)),
-    ):  # fmt: skip
-        if given.shape != due:
-            raise ShapeError(f"attention_gradient: a {name} of shape {given.shape}; here it has {due}")
+    shapes = {"gradient": (gradient, shape), "result": (out, shape), "logsumexp": (logsumexp, (*shape[:-1], 1))}
+    for name, (array, due) in shapes.items():
+        if array.shape != due:
+            raise ShapeError(f"attention_gradient: a {name} of shape {array.shape}; here it has {due}")
     operands, added = _promoted((query, key, value, gradient, out), mask)
     logsumexp = _checked_sums(logsumexp, operands[0])
     call = _Call(added, causal, past, scale, operands)
