@@ -17,7 +17,7 @@ class LBFGS(Optimizer):
     """Limited-memory BFGS: several steps of a quasi-Newton method at each :meth:`step`, which needs a closure.
 
     All parameters are one vector. Up to ``max_iter`` directions are followed, by ``lr`` or, with
-    ``line_search_fn="strong_wolfe"``, by a line search; no direction begins after ``max_eval`` (1.25 * max_iter) losses.
+    ``line_search_fn="strong_wolfe"``, by a line search; none begins after ``max_eval`` (1.25 * max_iter) losses.
     A largest gradient of ``tolerance_grad``, or a change of parameters or loss below ``tolerance_change``, ends a step.
     Nocedal and Wright 2006, "Numerical optimization", algorithms 7.4 and 7.5.
 
