@@ -67,3 +67,15 @@ def test_too_many_axes_are_refused(device: str) -> None:
     x = nd.ones((1, 1, *[1] * 9), device=device)
     with pytest.raises(nd.BackendError, match=r"conv.*axes"):
         nd.conv(x, x)
+
+
+@pytest.mark.parametrize(("padding", "stride", "dilation"), [(1 << 32, 1 << 32, 1), (1 << 30, 1 << 29, 1 << 29)])
+def test_steps_that_32_bits_do_not_count_are_refused(device: str, padding: int, stride: int, dilation: int) -> None:
+    x, w = nd.ones((1, 1, 3), device=device), nd.ones((1, 1, 3), device=device)
+    with pytest.raises(nd.BackendError, match=r"conv.*axes so long"):
+        nd.conv(x, w, padding=padding, stride=stride, dilation=dilation)
+
+
+def test_wide_steps_are_counted(device: str) -> None:
+    x, w = nd.asarray([[[1.0, 2.0]]], device=device), nd.ones((1, 1, 1), device=device)
+    assert nd.conv(x, w, padding=1 << 28, stride=1 << 28).tolist() == [[[0.0, 1.0, 0.0]]]

@@ -73,6 +73,13 @@ def test_a_zero_gradient_stays_zero(device: str, op: str) -> None:
     assert _layers.activation_gradient(op, nd.zeros(4, device=device), saved).tolist() == [0.0] * 4
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_power_of_a_large_operand_overflows(device: str, dtype: str) -> None:
+    saved = nd.asarray([-math.inf, -1e30, -1e4, 1e4, 1e30, math.inf]).astype(dtype).to_device(device)
+    gradient = nd.ones(6, device="cpu").astype(dtype).to_device(device)
+    assert _layers.activation_gradient("gelu_tanh", gradient, saved).tolist() == [0.0] * 3 + [1.0] * 3
+
+
 def test_what_has_no_kernel_is_left_to_the_composition(device: str) -> None:
     x = nd.ones((3, 4), device=device)
     for gradient, saved in (

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all: failures, full disks, several writers."""
 
+import fcntl
 import os
 import resource
 import signal
@@ -62,6 +63,25 @@ def test_only_what_nobody_writes_any_more_is_left_over(tmp_path: Path) -> None:
         writer.wait()
         remove_leftovers(tmp_path, ".npy")
         assert os.listdir(tmp_path) == [".z.csv.0123.partial"]
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, removed = fcntl.flock, []
+
+    def late(file: int, operation: int) -> None:
+        if not removed:  # another process takes it for a leftover
+            removed.extend(os.listdir(tmp_path))
+            os.unlink(tmp_path / removed[0])
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with atomic_write(tmp_path / "x") as file:
+        file.write(b"new")
+    assert len(removed) == 1
+    assert (tmp_path / "x").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["x"]
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:

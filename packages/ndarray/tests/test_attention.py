@@ -119,3 +119,35 @@ def test_what_does_not_fit_is_refused() -> None:
         attention(x, x.to_device("numpy"), x)
     with pytest.raises(nd.ShapeError, match="a gradient of shape"):
         attention_gradient(nd.ones((2, 2)), x, x, x, *attention(x, x, x))
+
+
+@pytest.mark.parametrize("past", [2**70, 2**63 - 1, 9, 5])
+def test_a_past_beyond_all_keys_hides_none(device: str, past: int) -> None:
+    query, key, value = (nd.asarray(RANDOM.normal(size=shape), device=device) for shape in ((4, 3), (5, 3), (5, 2)))
+    made, expected = attention(query, key, value, causal=True, past=past), attention(query, key, value)
+    blind = attention(query, key, value, causal=True, past=-past)
+    assert blind[0].tolist() == [[0.0, 0.0]] * 4
+    found = attention_gradient(made[0], query, key, value, *made, causal=True, past=past)
+    wanted = attention_gradient(made[0], query, key, value, *expected)
+    for mine, other in zip((*made, *found), (*expected, *wanted), strict=True):
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-12)
+    with pytest.raises(TypeError):
+        attention(query, key, value, causal=True, past=0.5)  # type: ignore[arg-type]
+
+
+def test_gradient_refuses_what_attention_did_not_give(device: str) -> None:
+    query, key, value = (nd.ones(shape, device=device) for shape in ((4, 8), (5, 8), (5, 3)))
+    out, total = attention(query, key, value)
+    with pytest.raises(nd.ShapeError, match="result of shape"):
+        attention_gradient(out, query, key, value, out[:1, :1], total)
+    with pytest.raises(nd.ShapeError, match="logsumexp of shape"):
+        attention_gradient(out, query, key, value, out, total[:1])
+    with pytest.raises(nd.DTypeError, match="logsumexp of int64"):
+        attention_gradient(out, query, key, value, out, total.astype("int64"))
+    with pytest.raises(nd.DeviceError, match="logsumexp on"):
+        attention_gradient(out, query, key, value, out, total.to_device("numpy" if device == "cpu" else "cpu"))
+    expected = attention_gradient(out, query, key, value, out, total)
+    for mine, other in zip(
+        attention_gradient(out, query, key, value, out, total.astype("float64")), expected, strict=True
+    ):
+        assert mine.tolist() == other.tolist()

@@ -26,7 +26,13 @@ def wavy(x: Any) -> Any:
     return (x**4 - 3.0 * x**2 + x).sum()
 
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {"rosenbrock": rosenbrock, "quadratic": quadratic, "wavy": wavy}
+def kinked(x: Any) -> Any:
+    return abs(x).sum()
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "rosenbrock": rosenbrock, "quadratic": quadratic, "wavy": wavy, "kinked": kinked,
+}  # fmt: skip
 OPTIONS: list[dict[str, Any]] = [
     {"lr": 0.01},
     {"lr": 0.1, "max_iter": 4, "history_size": 2, "max_eval": 3},
@@ -75,6 +81,17 @@ def test_steps(name: str, options: dict[str, Any]) -> None:
     assert {key: mine.state_dict()["state"][0][key] for key in ("func_evals", "n_iter")} == {
         key: counts[key] for key in ("func_evals", "n_iter")
     }
+
+
+@pytest.mark.parametrize("lr", [1.0, 0.0])
+def test_a_search_along_a_straight_line_ends(lr: float) -> None:
+    options: dict[str, Any] = {"line_search_fn": "strong_wolfe", "max_iter": 3, "lr": lr}
+    x, y = Tensor([4.0], requires_grad=True), torch.tensor([4.0], requires_grad=True)
+    mine, other = optim.LBFGS([x], **options), torch.optim.LBFGS([y], **options)
+    step(mine, [x, x.detach()], lambda x: (2.0 * x).sum())
+    if lr:  # else the other one divides by 0
+        step(other, [y, y.detach()], lambda x: (2.0 * x).sum())
+    assert x.tolist() == (y.tolist() if lr else [4.0])
 
 
 def test_it_finds_the_minimum() -> None:

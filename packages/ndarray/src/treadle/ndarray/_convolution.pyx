@@ -16,7 +16,8 @@ from libc.string cimport memcpy, memset
 
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
 from treadle.ndarray._panels cimport (
-    ALIGNMENT, Product, Windows, acquire_memory, ceil_div, kernels, multiply_blocked, release_memory, smaller)
+    ALIGNMENT, Product, Windows, acquire_memory, add_numbers, ceil_div, kernels, multiply_blocked, release_memory,
+    smaller)
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32
@@ -339,19 +340,14 @@ cdef void _differentiate_part(void *context, int64_t part) noexcept nogil:
 cdef void _add_runs(const Convolution *c) noexcept nogil:
     """Each group's gradient, from the sums over its runs of images, in order."""
     cdef int64_t area = c.outputs * c.channels * c.taps
-    cdef int64_t i, _
+    cdef int64_t _group, _part
     cdef const char *sums = c.sums
     cdef char *out = c.out
-    for _ in range(c.groups):
+    for _group in range(c.groups):
         memcpy(out, sums, <size_t>(area * c.itemsize))
-        for _ in range(1, c.runs):
+        for _part in range(1, c.runs):
             sums += area * c.itemsize
-            if c.itemsize == sizeof(float):
-                for i in range(area):
-                    (<float *>out)[i] += (<const float *>sums)[i]
-            else:
-                for i in range(area):
-                    (<double *>out)[i] += (<const double *>sums)[i]
+            add_numbers(out, sums, area, c.itemsize)
         sums += area * c.itemsize
         out += area * c.itemsize
 

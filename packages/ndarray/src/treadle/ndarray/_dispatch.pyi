@@ -2,7 +2,6 @@ from collections.abc import Callable
 from typing import Any, final
 
 from treadle.ndarray._array import NDArray
-from treadle.ndarray._types import DType
 
 Operand = NDArray | complex
 
@@ -25,4 +24,3 @@ def clip(
     x: Any, /, min: Operand | None = None, max: Operand | None = None, *, out: NDArray | None = None
 ) -> NDArray: ...
 def set_asarray(function: Callable[..., NDArray]) -> None: ...
-def defined_for(op: str) -> list[DType]: ...

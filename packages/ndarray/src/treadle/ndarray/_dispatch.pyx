@@ -417,23 +417,3 @@ cdef class BinaryFunction:
 
     def __repr__(self):
         return f"<function treadle.ndarray.{self.__name__}>"
-
-
-def defined_for(str op):
-    """The dtypes with a kernel for an elementwise op, before any conversion to float."""
-    cdef int number, dtype
-    found = []
-    for dtype in range(15):
-        if op in unary_names:
-            number = unary_names.index(op)
-            if slots.unary[number][dtype] != NULL:
-                found.append(dtype_from_id(dtype))
-        elif op in binary_names:
-            number = binary_names.index(op)
-            if slots.binary[number][dtype] != NULL:
-                found.append(dtype_from_id(dtype))
-        elif op in ternary_names:
-            number = ternary_names.index(op)
-            if slots.ternary[number][dtype] != NULL:
-                found.append(dtype_from_id(dtype))
-    return found

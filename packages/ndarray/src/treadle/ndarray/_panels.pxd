@@ -70,6 +70,17 @@ cdef inline int64_t row_block_count(int64_t tiles) noexcept nogil:
     return blocks if blocks >= 8 else smaller(tiles, 8)
 
 
+cdef inline void add_numbers(char *to, const char *x, int64_t count, int64_t itemsize) noexcept nogil:
+    """Floats or doubles, both dense, onto others."""
+    cdef int64_t i
+    if itemsize == sizeof(float):
+        for i in range(count):
+            (<float *>to)[i] += (<const float *>x)[i]
+    else:
+        for i in range(count):
+            (<double *>to)[i] += (<const double *>x)[i]
+
+
 cdef inline void transpose(Product *product) noexcept nogil:
     """(a @ b).T is b.T @ a.T."""
     cdef Operand a = product.a

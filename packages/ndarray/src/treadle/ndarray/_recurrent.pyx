@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t
 
 from treadle.ndarray._layers cimport _layers, td_layer_kernels, td_lstm
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
-from treadle.ndarray._panels cimport acquire_memory, ceil_div, kernels, release_memory, smaller, tile_start
+from treadle.ndarray._panels cimport (
+    acquire_memory, add_numbers, ceil_div, kernels, release_memory, smaller, tile_start)
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_f32, TD_f64
@@ -91,16 +92,6 @@ cdef void _forward_block(void *context, int64_t block) noexcept nogil:
     release_memory(product)
 
 
-cdef void _add(char *to, const char *x, int64_t count, int64_t itemsize) noexcept nogil:
-    cdef int64_t i
-    if itemsize == sizeof(float):
-        for i in range(count):
-            (<float *>to)[i] += (<const float *>x)[i]
-    else:
-        for i in range(count):
-            (<double *>to)[i] += (<const double *>x)[i]
-
-
 cdef void _backward_block(void *context, int64_t block) noexcept nogil:
     """by_first_hidden and by_first_cell hold the gradients of the state after a step, at the end before the first."""
     cdef Sequence *work = <Sequence *>context
@@ -113,12 +104,12 @@ cdef void _backward_block(void *context, int64_t block) noexcept nogil:
     cdef int64_t at
     step.size, step.d_shown, step.d_cell = work.size, work.by_first_hidden, work.by_first_cell
     if work.by_hidden != NULL:
-        _add(work.by_first_hidden + first * line, work.by_hidden + (work.steps - 1) * state + first * line,
-             rows * work.size, work.itemsize)
+        add_numbers(work.by_first_hidden + first * line, work.by_hidden + (work.steps - 1) * state + first * line,
+                    rows * work.size, work.itemsize)
     for at in range(work.steps - 1, -1, -1):
         if work.by_cell != NULL:
-            _add(work.by_first_cell + first * line, work.by_cell + at * state + first * line, rows * work.size,
-                 work.itemsize)
+            add_numbers(work.by_first_cell + first * line, work.by_cell + at * state + first * line,
+                        rows * work.size, work.itemsize)
         step.gates, step.shown = work.on + 4 * at * state, work.shown + at * state
         step.before = work.cells + (at - 1) * state if at > 0 else work.first_cell
         step.d_gates = work.by_gates + 4 * at * state

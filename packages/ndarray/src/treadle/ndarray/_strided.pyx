@@ -206,10 +206,6 @@ cdef class Strided:
         out.dense = is_dense(&out.view, self.dtype.itemsize)
         return out
 
-    def view_transposed(self):
-        """All axes in reverse order."""
-        return self.transposed()
-
     cdef Strided transposed(self):
         cdef Strided out = self.alias()
         cdef int axis

@@ -28,8 +28,6 @@ def atomic_write(path: str | os.PathLike[str], *, make_folders: bool = False) ->
     False
     ['notes']
     """
-    import fcntl  # loaded where it is used, for the sake of the import's time
-
     target = os.path.realpath(path)  # a link is written through, not replaced
     if os.path.exists(target) and not os.path.isfile(target):
         raise FileExistsError(errno.EEXIST, "this is no regular file, and is not replaced by one", os.fspath(path))
@@ -38,11 +36,9 @@ def atomic_write(path: str | os.PathLike[str], *, make_folders: bool = False) ->
         os.makedirs(parent, exist_ok=True)
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
     name = os.path.join(parent, f".{last}.{os.urandom(6).hex()}{_ENDING}")
-    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
+    descriptor = _locked(name, 0o666 if mode is None else mode)
     try:
         with open(descriptor, "wb") as file:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # tells remove_leftovers that it is being written
             yield file
             file.flush()
             if mode is not None:
@@ -58,6 +54,19 @@ def atomic_write(path: str | os.PathLike[str], *, make_folders: bool = False) ->
         os.fsync(folder)  # makes the rename durable
     finally:
         os.close(folder)
+
+
+def _locked(name: str, mode: int) -> int:
+    """A new file, with the lock that tells :func:`remove_leftovers` that it is being written."""
+    import fcntl  # loaded where it is used, for the sake of the import's time
+
+    while True:
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)  # it was removed before it was locked
 
 
 def remove_leftovers(folder: str | os.PathLike[str], ending: str = "") -> None:

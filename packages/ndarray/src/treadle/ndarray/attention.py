@@ -8,6 +8,7 @@ what is saved and the form of the gradient.
 """
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -96,8 +97,7 @@ def attention(
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
     operands, added = _promoted((query, key, value), mask)
-    factor = default_scale(query.shape[-1]) if scale is None else float(scale)
-    call = _Call(added, bool(causal), int(past), factor)
+    call = _Call(added, causal, past, scale, operands)
     method = _method(query, "attention")
     found = None
     for given in _precisions(operands):
@@ -127,6 +127,8 @@ def attention_gradient(
     ``logsumexp``. Leading axes are the result's: where an operand was broadcast along them, its gradient is still to be
     summed.
 
+    Raises ShapeError, DTypeError, DeviceError.
+
     >>> import treadle.ndarray as nd
     >>> q, k, v = nd.ones((1, 1)), nd.zeros((2, 1)), nd.asarray([[1.0], [3.0]])
     >>> dq, dk, dv = attention_gradient(nd.ones((1, 1)), q, k, v, *attention(q, k, v))
@@ -134,11 +136,13 @@ def attention_gradient(
     ([[0.0]], [[-0.5], [0.5]], [[0.5], [0.5]])
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
-    if gradient.shape != shape:
-        raise ShapeError(f"attention_gradient: a gradient of shape {gradient.shape}; the result has shape {shape}")
+    shapes = {"gradient": (gradient, shape), "result": (out, shape), "logsumexp": (logsumexp, (*shape[:-1], 1))}
+    for name, (array, due) in shapes.items():
+        if array.shape != due:
+            raise ShapeError(f"attention_gradient: a {name} of shape {array.shape}; here it has {due}")
     operands, added = _promoted((query, key, value, gradient, out), mask)
-    factor = default_scale(query.shape[-1]) if scale is None else float(scale)
-    call = _Call(added, bool(causal), int(past), factor)
+    logsumexp = _checked_sums(logsumexp, operands[0])
+    call = _Call(added, causal, past, scale, operands)
     method = _method(query, "attention_gradient")
     found = None
     for given in _precisions(operands):
@@ -162,11 +166,14 @@ class _Call:
 
     __slots__ = ("causal", "mask", "past", "scale")
 
-    def __init__(self, mask: NDArray | None, causal: bool, past: int, scale: float) -> None:
+    def __init__(
+        self, mask: NDArray | None, causal: bool, past: int, scale: float | None, operands: tuple[NDArray, ...]
+    ) -> None:
+        query, key = operands[:2]
         self.mask = mask
-        self.causal = causal
-        self.past = past
-        self.scale = scale
+        self.causal = bool(causal)
+        self.past = max(-query.shape[-2], min(operator.index(past), key.shape[-2]))  # more would change nothing
+        self.scale = default_scale(query.shape[-1]) if scale is None else float(scale)
 
     def spread_mask(self, scores: Shape) -> NDArray | None:
         """The mask as a view of the scores' shape."""
@@ -191,6 +198,15 @@ def _promoted(operands: tuple[NDArray, ...], mask: NDArray | None) -> tuple[tupl
     if mask is not None and mask.dtype.kind == "f":
         mask = mask.astype("float32" if dtype.itemsize == 2 else dtype, copy=False)
     return tuple(each.astype(dtype, copy=False) for each in operands), mask
+
+
+def _checked_sums(logsumexp: NDArray, query: NDArray) -> NDArray:
+    """What :func:`attention` gave beside its result, as the kernels read it."""
+    if logsumexp.device is not query.device:
+        raise DeviceError(f"attention_gradient: logsumexp on {logsumexp.device}, and the queries on {query.device}")
+    if logsumexp.dtype.kind != "f":
+        raise DTypeError(f"attention_gradient: a logsumexp of {logsumexp.dtype.name}; it is of floating numbers")
+    return logsumexp.astype(_companion(query), copy=False)
 
 
 # --- fused ----------------------------------------------------------------------------------------------------------

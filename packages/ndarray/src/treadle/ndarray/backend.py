@@ -290,7 +290,8 @@ class FusedBackend(Protocol):
     ) -> bool:
         """:func:`treadle.ndarray.attention.attention` of operands with one batch shape and floating dtype, which are
         not empty; the mask, bool or of logsumexp's dtype, has the scores' shape. All are views of any strides, zeros
-        included. False, and nothing is written, where the composition has to serve."""
+        included; ``past`` lies from -queries to keys. False, and nothing is written, where the composition has to
+        serve."""
         ...
 
     def attention_gradient(

@@ -13,7 +13,6 @@ import treadle.ndarray as nd
 __all__ = ["Point", "strong_wolfe"]
 
 _DECREASE, _CURVATURE = 1e-4, 0.9
-_MOST_TRIALS = 25
 
 
 class Point(NamedTuple):
@@ -26,9 +25,10 @@ class Point(NamedTuple):
 
 
 class _Search:
-    def __init__(self, evaluate: Callable[[float], Point], start: Point) -> None:
+    def __init__(self, evaluate: Callable[[float], Point], start: Point, most: int) -> None:
         self.evaluate = evaluate
         self.start = start
+        self.most = most
         self.trials = 0
         self.evaluations = 0
 
@@ -46,13 +46,13 @@ class _Search:
 
 
 def strong_wolfe(
-    evaluate: Callable[[float], Point], start: Point, step: float, size: float, tolerance: float = 1e-9
+    evaluate: Callable[[float], Point], start: Point, step: float, size: float, most: int, tolerance: float = 1e-9
 ) -> tuple[Point, int]:
-    """The point that was found from a first ``step``, and the number of evaluations.
+    """The point that was found from a first ``step`` by at most ``most`` further trials, and the number of evaluations.
 
     ``size`` is the largest element of the direction; a bracket that moves no element by ``tolerance`` ends the search.
     """
-    search = _Search(evaluate, start)
+    search = _Search(evaluate, start, most)
     bracket = _bracketed(search, step)
     found = bracket[0] if len(bracket) == 1 else _zoomed(search, bracket, size, tolerance)
     return found, search.evaluations
@@ -61,7 +61,7 @@ def strong_wolfe(
 def _bracketed(search: _Search, step: float) -> list[Point]:
     """A point that satisfies the conditions, or two between which there is one."""
     before, point = search.start, search.try_step(step)
-    while search.trials < _MOST_TRIALS:
+    while search.trials < search.most:
         if search.is_too_high(point) or (search.trials > 1 and point.value >= before.value):
             return [before, point]
         if search.is_flat(point):
@@ -77,7 +77,7 @@ def _bracketed(search: _Search, step: float) -> list[Point]:
 def _zoomed(search: _Search, bracket: list[Point], size: float, tolerance: float) -> Point:
     stuck = False
     low = 0 if bracket[0].value <= bracket[1].value else 1
-    while search.trials < _MOST_TRIALS:
+    while search.trials < search.most:
         nearest, farthest = sorted((bracket[0].step, bracket[1].step))
         if (farthest - nearest) * size < tolerance:
             break
@@ -109,11 +109,16 @@ def _zoomed(search: _Search, bracket: list[Point], size: float, tolerance: float
 def _cubic_minimum(first: Point, second: Point, bounds: tuple[float, float]) -> float:
     """Where the cubic through two points, with their slopes, is least within ``bounds``, or their middle."""
     lowest, highest = bounds
+    if first.step == second.step:
+        return (lowest + highest) / 2.0
     left, right = (first, second) if first.step <= second.step else (second, first)
     bend = first.slope + second.slope - 3.0 * (first.value - second.value) / (first.step - second.step)
     square = bend * bend - first.slope * second.slope
     if square < 0.0:
         return (lowest + highest) / 2.0
     root = sqrt(square)
-    share = (right.slope + root - bend) / (right.slope - left.slope + 2.0 * root)
+    rise, curvature = right.slope + root - bend, right.slope - left.slope + 2.0 * root
+    if curvature == 0.0:  # a straight line, which is least at one of the ends
+        return highest if rise < 0.0 else lowest
+    share = rise / curvature
     return min(max(right.step - (right.step - left.step) * share, lowest), highest)

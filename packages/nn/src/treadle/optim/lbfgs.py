@@ -17,7 +17,7 @@ class LBFGS(Optimizer):
     """Limited-memory BFGS: several steps of a quasi-Newton method at each :meth:`step`, which needs a closure.
 
     All parameters are one vector. Up to ``max_iter`` directions are followed, by ``lr`` or, with
-    ``line_search_fn="strong_wolfe"``, by a line search; at most ``max_eval`` (1.25 * max_iter) evaluations are made.
+    ``line_search_fn="strong_wolfe"``, by a line search; none begins after ``max_eval`` (1.25 * max_iter) losses.
     A largest gradient of ``tolerance_grad``, or a change of parameters or loss below ``tolerance_change``, ends a step.
     Nocedal and Wright 2006, "Numerical optimization", algorithms 7.4 and 7.5.
 
@@ -97,7 +97,8 @@ class LBFGS(Optimizer):
             if slope > -options["tolerance_change"]:
                 break
             is_last = iteration == options["max_iter"]
-            loss, gradient, made = self._moved(closure, state, Point(0.0, loss, gradient, slope), is_last)
+            left = options["max_eval"] - evaluations
+            loss, gradient, made = self._moved(closure, state, Point(0.0, loss, gradient, slope), left, is_last)
             evaluations += made
             state["func_evals"] += made
             change = options["tolerance_change"]
@@ -108,9 +109,9 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _moved(
-        self, closure: Callable[[], Any], state: dict[str, Any], start: Point, is_last: bool
+        self, closure: Callable[[], Any], state: dict[str, Any], start: Point, left: int, is_last: bool
     ) -> tuple[float, nd.NDArray, int]:
-        """Go along the direction; the loss and the gradient there, and how many evaluations it took."""
+        """Go along the direction; the loss and the gradient there, and how many evaluations it took of those left."""
         direction = state["d"]
         if self.param_groups[0]["line_search_fn"] is None:
             self._add(direction, state["t"])
@@ -126,7 +127,7 @@ class LBFGS(Optimizer):
             self._put_back(origin)
             return Point(step, loss, gradient, nd.vecdot(gradient, direction).item())
 
-        found, made = strong_wolfe(evaluate, start, state["t"], _largest(direction))
+        found, made = strong_wolfe(evaluate, start, state["t"], _largest(direction), left)
         state["t"] = found.step
         self._add(direction, found.step)
         return found.value, found.gradient, made

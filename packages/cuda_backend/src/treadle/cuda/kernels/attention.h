@@ -37,7 +37,6 @@ template <class C> struct alignas(16) Four {
 };
 template <class C, int ROWS, int LENGTH> using Tile = Four<C>[ROWS][LENGTH / 4 + 1];
 
-
 TD_DEVICE int column_thread() { return static_cast<int>(threadIdx.x) % COLUMN_THREADS; }
 TD_DEVICE int row_thread() { return static_cast<int>(threadIdx.x) / COLUMN_THREADS; }
 

@@ -278,6 +278,19 @@ void plan_weight_gradient(Convolution &plan, const td_view *gradient, const td_v
     }
 }
 
+/* Whether what is added along each axis fits the 32 bits in which places are counted. */
+bool fits_counts(const Convolution &plan)
+{
+    for (int axis = 0; axis < plan.axes; axis++) {
+        const Space &columns = plan.columns, &steps = plan.steps;
+        const int64_t reach = (columns.shape[axis] - 1) * magnitude(columns.scale[axis]) +
+                              magnitude(columns.shift[axis]) + (steps.shape[axis] - 1) * magnitude(steps.scale[axis]);
+        if (reach > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
 } // namespace
 
 } // namespace td
@@ -285,7 +298,7 @@ void plan_weight_gradient(Convolution &plan, const td_view *gradient, const td_v
 int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
                  const td_view *out)
 {
-    constexpr int64_t MAX_LENGTH = int64_t{1} << 30; /* places are counted in 32 bits */
+    constexpr int64_t MAX_LENGTH = int64_t{1} << 30;
     td::Convolution plan = {};
     plan.axes = out->ndim - 2;
     plan.groups = windows->groups;
@@ -295,8 +308,10 @@ int td_cuda_conv(int which, const td_view *first, const td_view *second, const t
     const td_view *windowed = which == TD_CONV_weight ? second : first;
     for (int axis = 0; axis < plan.axes; axis++) {
         plan.divisor[axis] = 1;
-        if (windowed->shape[2 + axis] > MAX_LENGTH || out->shape[2 + axis] > MAX_LENGTH)
-            return td::no_kernel("convolution over axes so long", which, out->dtype);
+        for (int64_t each : {windowed->shape[2 + axis], out->shape[2 + axis], windows->stride[axis],
+                             windows->padding[axis], windows->dilation[axis]})
+            if (each > MAX_LENGTH)
+                return td::no_kernel("convolution over axes so long", which, out->dtype);
         plan.length[axis] = static_cast<int32_t>(windowed->shape[2 + axis]);
         plan.stride[axis] = windowed->strides[2 + axis];
     }
@@ -308,6 +323,8 @@ int td_cuda_conv(int which, const td_view *first, const td_view *second, const t
         td::plan_weight_gradient(plan, first, second, *windows, out);
     if (plan.rows * plan.columns.size * plan.groups == 0)
         return TD_OK;
+    if (!td::fits_counts(plan))
+        return td::no_kernel("convolution over axes so long", which, out->dtype);
     if (plan.steps.size == 0)
         return td_cuda_fill(out, 0.0, 0.0, 0);
     switch (out->dtype) {

@@ -65,8 +65,9 @@ int captured_slot(bool of_adam, const td_adam_settings &hyper, const Variables *
         if (!capture->done)
             TD_CHECK(cudaEventCreateWithFlags(&capture->done, cudaEventDisableTiming));
         if (!found) {
-            capture->slots.push_back({of_adam, hyper, nullptr});
-            TD_CHECK(cudaMalloc(reinterpret_cast<void **>(&capture->slots.back().variables), sizeof(Variables)));
+            void *memory = nullptr;
+            TD_CHECK(cudaMalloc(&memory, sizeof(Variables)));
+            capture->slots.push_back({of_adam, hyper, static_cast<Variables *>(memory)});
             found = &capture->slots.back();
         }
         *variables = found->variables;

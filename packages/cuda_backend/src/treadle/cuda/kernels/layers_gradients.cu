@@ -22,7 +22,9 @@ template <class T, int OP> TD_DEVICE T differentiate(T g, T x)
     else if constexpr (OP == TD_GRADIENT_gelu) { /* P(x) + x P'(x), P the normal distribution's probability */
         const T below = T(0.5) + T(0.5) * td_erf(x * T(0.7071067811865476));
         return g == T(0) ? g : g * (below + x * (td_exp(T(-0.5) * (x * x)) * T(0.3989422804014327)));
-    } else { /* s + s (1 - s) x u'(x), with s = sigmoid(u) and u = 2 sqrt(2/pi) (x + 0.044715 x^3) */
+    } else { /* s + s (1 - s) x u'(x), with s = sigmoid(u) and u = 2 sqrt(2/pi) (x + 0.044715 x^3). Beyond 30 it is 0 or 1,
+                and no power of x overflows within */
+        x = x < T(-30) ? T(-30) : x > T(30) ? T(30) : x;
         const T scale = T(1.5957691216057308), cubic = T(0.07135481627260025), square = x * x;
         const T below = td_sigmoid(x * (scale + cubic * square));
         const T slope = below + below * (T(1) - below) * (x * (scale + T(3) * cubic * square));

@@ -5,9 +5,9 @@
  * thread multiplies a micro-tile that it holds in registers. threadIdx.x walks columns of out. Which way the threads
  * walk an operand while they load it follows its shorter stride, so a transposed operand is read as fast as a plain
  * one. Two blocks fit on a multiprocessor, so that one computes while the other loads. Every element of out is one
- * sum in the order of the inner axis, whatever the tile: the choice of a tile never changes a bit. Where there are few
- * tiles and a long inner axis, its parts go to different blocks, and a second kernel adds what they leave
- * ("split-k"). */
+ * sum in the order of the inner axis, whatever the tile. But where there are few tiles and a long inner axis, its parts
+ * go to different blocks, and a second kernel adds what they leave ("split-k"); how it is cut, too, depends on sizes
+ * alone. */
 #include "product.h"
 
 namespace td {

@@ -101,8 +101,7 @@ static segment *map(int64_t size)
     const int64_t before = (HUGE_PAGE - (int64_t)((uintptr_t)memory & (uintptr_t)(HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
     if (before)
         munmap(memory, (size_t)before);
-    if (before < HUGE_PAGE)
-        munmap(memory + before + size, (size_t)(HUGE_PAGE - before));
+    munmap(memory + before + size, (size_t)(HUGE_PAGE - before));
     segment *made = (segment *)(memory + before);
 #ifdef MADV_HUGEPAGE
     madvise(made, (size_t)size, MADV_HUGEPAGE);

@@ -131,7 +131,7 @@ static void NAME(max_pool)(const td_pool *pool, const char *plane, int64_t room,
     const T *x = (const T *)plane;
     const int is_of_pairs = NAME(is_pool_of_pairs)(pool);
     const int64_t line = pool->length[2], lines = pool->places[0] * pool->places[1];
-    T *out = (T *)values, *const last = out + lines * pool->places[2] - PLACES, best[PLACES];
+    T *out = (T *)values, *const end = out + lines * pool->places[2], best[PLACES];
     I at[PLACES];
     int64_t place[3], wide[PLACES];
     for (place[0] = 0; place[0] < pool->places[0]; place[0]++)
@@ -140,7 +140,7 @@ static void NAME(max_pool)(const td_pool *pool, const char *plane, int64_t room,
                 const int64_t left = pool->places[2] - place[2], n = left < PLACES ? left : PLACES;
                 const int64_t index = 2 * (place[1] * line + place[2]);
                 if (is_of_pairs && index + line + 2 * PLACES <= room) {
-                    const int whole = out <= last;
+                    const int whole = end - out >= PLACES;
                     NAME(pool_pairs)(x + index, line, index, whole ? out : best, whole ? indices : wide);
                     for (int64_t j = 0; j < n && !whole; j++) {
                         out[j] = best[j];
