@@ -119,3 +119,14 @@ def test_what_does_not_fit_is_refused() -> None:
         attention(x, x.to_device("numpy"), x)
     with pytest.raises(nd.ShapeError, match="a gradient of shape"):
         attention_gradient(nd.ones((2, 2)), x, x, x, *attention(x, x, x))
+
+
+def test_a_past_beyond_all_sizes(device: str) -> None:
+    x = nd.asarray(RANDOM.normal(size=(3, 2)), device=device)
+    for past, free in ((10**30, True), (-(10**30), False)):
+        out, total = attention(x, x, x, causal=True, past=past)
+        np.testing.assert_allclose(out.numpy(), attention(x, x, x)[0].numpy() if free else np.zeros((3, 2)))
+        given = attention_gradient(x, x, x, x, out, total, causal=True, past=past)
+        wanted = attention_gradient(x, x, x, x, out, total) if free else [nd.zeros_like(x)] * 3
+        for each, other in zip(given, wanted, strict=True):
+            np.testing.assert_allclose(each.numpy(), other.numpy())

@@ -326,7 +326,7 @@ cdef int64_t _read(Work *work, Strided query, Strided key, Strided value, Stride
     work.keys, work.width = value.view.shape[last - 1], value.view.shape[last]
     work.rows, work.itemsize = &_layers.types[query.view.dtype], query.dtype.itemsize
     work.tiles = &kernels.f32 if query.view.dtype == TD_f32 else &kernels.f64
-    work.causal, work.past = causal, min(max(past, -work.queries), work.keys)  # more would change nothing
+    work.causal, work.past = causal, past
     work.scale, work.failed = scale, 0
     work.groups = ceil_div(work.queries, GROUP)
     return heads

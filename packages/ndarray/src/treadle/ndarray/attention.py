@@ -96,8 +96,7 @@ def attention(
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
     operands, added = _promoted((query, key, value), mask)
-    factor = default_scale(query.shape[-1]) if scale is None else float(scale)
-    call = _Call(added, bool(causal), int(past), factor)
+    call = _Call(added, causal, past, scale, (query.shape[-2], *key.shape[-2:]))
     method = _method(query, "attention")
     found = None
     for given in _precisions(operands):
@@ -137,8 +136,7 @@ def attention_gradient(
     if gradient.shape != shape:
         raise ShapeError(f"attention_gradient: a gradient of shape {gradient.shape}; the result has shape {shape}")
     operands, added = _promoted((query, key, value, gradient, out), mask)
-    factor = default_scale(query.shape[-1]) if scale is None else float(scale)
-    call = _Call(added, bool(causal), int(past), factor)
+    call = _Call(added, causal, past, scale, (query.shape[-2], *key.shape[-2:]))
     method = _method(query, "attention_gradient")
     found = None
     for given in _precisions(operands):
@@ -162,11 +160,14 @@ class _Call:
 
     __slots__ = ("causal", "mask", "past", "scale")
 
-    def __init__(self, mask: NDArray | None, causal: bool, past: int, scale: float) -> None:
+    def __init__(
+        self, mask: NDArray | None, causal: bool, past: int, scale: float | None, sizes: tuple[int, int, int]
+    ) -> None:
+        queries, keys, features = sizes
         self.mask = mask
-        self.causal = causal
-        self.past = past
-        self.scale = scale
+        self.causal = bool(causal)
+        self.past = max(-queries, min(int(past), keys))  # beyond these nothing changes
+        self.scale = default_scale(features) if scale is None else float(scale)
 
     def spread_mask(self, scores: Shape) -> NDArray | None:
         """The mask as a view of the scores' shape."""
