@@ -130,3 +130,17 @@ def test_a_past_beyond_all_sizes(device: str) -> None:
         wanted = attention_gradient(x, x, x, x, out, total) if free else [nd.zeros_like(x)] * 3
         for each, other in zip(given, wanted, strict=True):
             np.testing.assert_allclose(each.numpy(), other.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_a_query_that_sees_nothing_gives_zeros_whatever_the_values_are(device: str, dtype: str) -> None:
+    query, key, value = (nd.ones((rows, 4), dtype=dtype, device=device) for rows in (3, 150, 150))
+    mask = np.ones((3, 150), bool)
+    mask[1] = False
+    value[...] = float("nan")
+    seen = nd.asarray(mask, device=device)
+    with np.errstate(all="ignore"):
+        out, total = attention(query, key, value, seen)
+        by_query, *_ = attention_gradient(out * 0.0 + 1.0, query, key, value, out, total, seen)
+    assert np.isnan(out.numpy()[::2]).all() and (out.numpy()[1] == 0.0).all()
+    assert total.numpy()[1, 0] == -np.inf and (by_query.numpy()[1] == 0.0).all()
