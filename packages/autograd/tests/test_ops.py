@@ -82,6 +82,9 @@ def test_linear_checks_shapes() -> None:
     for shapes in ([(5, 2), (4, 3), (4,)], [(5, 3), (4, 3), (3,)], [(5, 3), (3,), (4,)]):
         with pytest.raises(nd.ShapeError, match="Linear"):
             ag.linear(*[_leaf(*shape) for shape in shapes])
+    for count in (1, 4):  # of which the last has no part in the result
+        with pytest.raises(ag.OpContractError, match=f"Linear.. takes 2 or 3 tensors, not {count}"):
+            ag.ops.Linear()(*[_leaf(4, 4), _leaf(4, 4), _leaf(4), _leaf(4)][:count])
 
 
 # --- shapes -------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import treadle.autograd as ag
+import treadle.ndarray as nd
 
 
 def test_parts_of_a_tensor_add_to_one_gradient(device: str) -> None:
@@ -38,3 +39,32 @@ def test_a_sum_in_place_touches_nothing_that_somebody_holds(device: str) -> None
     assert len(seen) == 6 and all((grad.numpy() == then).all() for grad, then in seen)
     assert (kept.grad.numpy() == 1.0).all()
     assert all((seed.numpy() == 1.0 + at).all() for at, seed in enumerate(seeds))
+
+
+class Given(ag.Op):
+    """The operand itself, whose gradient is memory of NumPy's."""
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+
+    def forward(self, xp: Any, *arrays: Any) -> Any:
+        return arrays[0] + 0.0, ()
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        return nd.asarray(self.memory)
+
+
+def test_memory_of_other_libraries_is_neither_summed_into_nor_kept() -> None:
+    memory = np.ones(2000)
+    x = ag.Tensor(np.ones(2000), requires_grad=True)
+    y = x * 1.0
+    uses = [Given(memory)(y), y * 3.0, y[5:], Given(memory)(y)]
+    for order in (uses, uses[::-1]):
+        sum(each.sum() for each in order).backward(retain_graph=True)  # type: ignore[union-attr]
+        assert (memory == 1.0).all()
+    z = ag.Tensor(np.ones(2000), requires_grad=True)
+    z.register_hook(lambda grad: ag.Tensor(nd.asarray(memory)))
+    (z * 2.0).sum().backward()
+    assert z.grad is not None and z.grad.numpy()[0] == 1.0
+    z.grad.data += 1.0
+    assert (memory == 1.0).all()

@@ -224,6 +224,10 @@ def test_methods_are_the_functions(device: str) -> None:
     assert x.reshape(4).shape == x.reshape((4,)).shape == x.reshape(-1).shape == (4,)
     assert x.T.tolist() == x.mT.tolist() == x.transpose().tolist() == x.transpose(1, 0).tolist() == [[1, 3], [2, 4]]
     assert x.reshape(1, 4).squeeze(0).shape == (4,)
+    assert x.reshape(np.int64(4)).transpose(np.int64(0)).shape == x.reshape(np.array(4)).transpose(None).shape == (4,)
+    for call in (lambda: x.reshape(None), lambda: x.reshape(4.0), lambda: ag.broadcast_to(x, None)):
+        with pytest.raises(nd.ShapeError, match="an int or a sequence"):
+            call()
     assert x.astype("int64").dtype is nd.int64
     assert x.to("numpy").device == "numpy" and x.to(dtype="float64").dtype is nd.float64 and x.to(device) is x
     with pytest.raises(nd.ShapeError, match="mT"):

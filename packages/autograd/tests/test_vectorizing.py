@@ -22,6 +22,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], Any]] = {
     "maximum": (lambda x, y: ag.maximum(x, y), [(5, 3), (5, 3)], 0),
     "clip": (lambda x: ag.clip(x, -0.5, 0.5), [(5, 3)], 0),
     "astype": (lambda x: x.astype("float32").astype("float64"), [(5, 3)], 0),
+    "attention": (lambda x, y: ag.attention(x, W[:, :2], W, y), [(5, 3, 2), (5, 3, 4)], 0),
+    "attention by its mask alone": (lambda x: ag.attention(W, W, W, x), [(5, 4, 4)], 0),
     "matmul": (lambda x, y: x @ y, [(5, 2, 3), (5, 3, 4)], 0),
     "matmul shared": (lambda x: W @ x, [(5, 3, 2)], 0),
     "matrix vector": (lambda x: W @ x, [(5, 3)], 0),

@@ -151,3 +151,17 @@ def test_gradient_refuses_what_attention_did_not_give(device: str) -> None:
         attention_gradient(out, query, key, value, out, total.astype("float64")), expected, strict=True
     ):
         assert mine.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_a_query_that_sees_nothing_gives_zeros_whatever_the_values_are(device: str, dtype: str) -> None:
+    query, key, value = (nd.ones((rows, 4), dtype=dtype, device=device) for rows in (3, 150, 150))
+    mask = np.ones((3, 150), bool)
+    mask[1] = False
+    value[...] = float("nan")
+    seen = nd.asarray(mask, device=device)
+    with np.errstate(all="ignore"):
+        out, total = attention(query, key, value, seen)
+        by_query, *_ = attention_gradient(out * 0.0 + 1.0, query, key, value, out, total, seen)
+    assert np.isnan(out.numpy()[::2]).all() and (out.numpy()[1] == 0.0).all()
+    assert total.numpy()[1, 0] == -np.inf and (by_query.numpy()[1] == 0.0).all()

@@ -105,3 +105,10 @@ def test_array_of_the_most_dimensions() -> None:
         nd.expand_dims(x, 0)
     with pytest.raises(nd.IndexingError):
         x[None]
+
+
+def test_numpys_integers_are_shapes_and_axes() -> None:
+    x = nd.arange(6)
+    for six in (6, np.int64(6), np.array(6), nd.asarray(6), [6], np.array([6])):
+        assert x.reshape(six).shape == nd.zeros(six).shape == nd.broadcast_to(x, six).shape == (6,)
+    assert x.transpose(np.int64(0)).shape == x.transpose(None).shape == (6,)

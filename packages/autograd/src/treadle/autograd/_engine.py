@@ -380,12 +380,14 @@ def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type
     return OpContractError(f"{node._op}: gradient of input {index}: {expected}, got {found}{node._built_at()}")
 
 
-def _references(array: NDArray) -> tuple[int, int]:
-    """How many references there are to an array, and to its memory (one for each view of it)."""
-    return sys.getrefcount(array), sys.getrefcount(array.buffer)
+def _references(array: NDArray) -> tuple[int, int, bool]:
+    """How many references there are to an array, and to its memory (one for each view of it); and whether that is
+    another library's, which may look at it without any."""
+    buffer = array.buffer
+    return sys.getrefcount(array), sys.getrefcount(buffer), buffer.borrowed
 
 
-def _count_unshared(array: NDArray) -> tuple[int, int]:
+def _count_unshared(array: NDArray) -> tuple[int, int, bool]:
     return _references(array)
 
 

@@ -252,9 +252,8 @@ class Methods(Node):
 
     def transpose(self, *axes: Any) -> "Tensor":
         """The axes in a new order (as one tuple or as numbers); reversed without arguments."""
-        if len(axes) == 1 and not isinstance(axes[0], int):
-            axes = tuple(axes[0])
-        return _functions.permute_dims(self, axes or tuple(range(self.ndim))[::-1])
+        given = axes[0] if len(axes) == 1 else axes
+        return _functions.permute_dims(self, tuple(range(self.ndim))[::-1] if given is None or axes == () else given)
 
     def squeeze(self, axis: Any) -> "Tensor":
         """:func:`treadle.autograd.squeeze`."""

@@ -270,6 +270,13 @@ def _linear(op: Any, operands: list[_Operand]) -> Tensor | None:
     return out
 
 
+def _attention(op: Any, operands: list[_Operand]) -> Tensor:
+    query, mask = operands[0], operands[-1]
+    if not any(each.batched for each in operands[:3]):  # the mask, which cannot lend the scores its batch
+        query.whole, query.batched = query.spread(mask.whole.shape[0]), True
+    return _elementwise(op, operands)
+
+
 def _reduce(op: Any, operands: list[_Operand]) -> Tensor:
     (x,) = operands
     axes = tuple(axis + 1 for axis in axes_of(op.axis, x.ndim, op))
@@ -320,9 +327,10 @@ def _twin(op: Any, **changed: Any) -> Any:
 
 
 _RULES: tuple[tuple[Any, Callable[[Any, list[_Operand]], Tensor | None]], ...] = (
-    ((UnaryOp, BinaryOp, Where, Clip, AsType, Attention, Real, Imag, Conj), _elementwise),
+    ((UnaryOp, BinaryOp, Where, Clip, AsType, Real, Imag, Conj), _elementwise),
     (MatMul, _matmul),
     (Linear, _linear),
+    (Attention, _attention),
     (ReduceOp, _reduce),
     ((Softmax, LogSoftmax), _along),
     ((Concat, Stack), _joined),

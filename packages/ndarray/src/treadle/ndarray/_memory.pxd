@@ -8,7 +8,7 @@ cdef class Buffer:
     cdef public int64_t version
     cdef int exports  # writable views of the memory that others hold
     cdef bint watched  # somebody has asked for the version, and will compare it
-    cdef bint borrowed  # the memory of another library, whose own writes nobody reports
+    cdef readonly bint borrowed  # the memory of another library, whose own writes nobody reports
     cdef uint64_t checksum  # of the memory when it was last compared, while it is exported and watched
 
     cdef int64_t settled_version(self) noexcept

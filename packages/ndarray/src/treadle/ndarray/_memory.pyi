@@ -5,6 +5,7 @@ class Buffer:
     nbytes: int
     owner: Any
     version: int
+    borrowed: bool
     @property
     def pointer(self) -> int: ...
 

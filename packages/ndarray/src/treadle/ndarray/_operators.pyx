@@ -218,7 +218,7 @@ cdef class Operators(Strided):
         """
         if axes is None and not more:
             return self.transposed()
-        return self.view_permuted((axes,) + more if more or isinstance(axes, int) else axes)
+        return self.view_permuted((axes,) + more if more or not hasattr(axes, "__iter__") else axes)
 
     def squeeze(self, axis=None):
         """Without axes of length 1, all or those named, a view. ShapeError where a named one is longer.

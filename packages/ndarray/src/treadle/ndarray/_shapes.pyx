@@ -26,7 +26,7 @@ cdef tuple view_shape(const td_view *view):
 
 
 cdef tuple shape_argument(object shape):
-    return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    return tuple(shape) if hasattr(shape, "__iter__") and getattr(shape, "ndim", 1) else (shape,)
 
 
 cdef int _add_length(object length, td_view *view, str op) except -1:

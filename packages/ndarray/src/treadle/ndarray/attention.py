@@ -293,7 +293,8 @@ def _composed(operands: tuple[NDArray, ...], call: _Call) -> tuple[NDArray, NDAr
     scores -= top
     weights = exp(scores, out=scores)
     total = sum_of(weights, axis=-1, keepdims=True)
-    out = matmul(weights, value) / where(equal(total, 0.0), 1.0, total)
+    blind = equal(total, 0.0)
+    out = where(blind, 0.0, matmul(weights, value) / where(blind, 1.0, total))  # 0 times NaN is no 0
     return out, (log(total) + top).view_broadcast((*out.shape[:-1], 1))
 
 
@@ -305,5 +306,5 @@ def _composed_gradient(operands: tuple[NDArray, ...], total: NDArray, call: _Cal
     exp(weights, out=weights)
     by_value = matmul(weights.mT, gradient)
     by_score = matmul(gradient, value.mT) - sum_of(gradient * out, axis=-1, keepdims=True)
-    by_score = by_score * weights
+    by_score = where(equal(total, -math.inf), 0.0, by_score * weights)
     return matmul(by_score, key) * call.scale, matmul(by_score.mT, scaled), by_value

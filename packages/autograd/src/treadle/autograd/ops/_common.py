@@ -12,8 +12,8 @@ from treadle.autograd._tensor import Op, Tensor
 from treadle.ndarray import AxisError, ShapeError
 
 __all__ = [
-    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "floating", "guarded", "on_arrays", "promote",
-    "reduced_shape", "spread", "tried", "tried_as_view",
+    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "floating", "guarded", "lengths_of", "on_arrays",
+    "promote", "reduced_shape", "spread", "tried", "tried_as_view",
 ]  # fmt: skip
 
 Axis = int | Sequence[int] | None
@@ -48,6 +48,15 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
         grad,
         *[value if isinstance(value, int | float) else xp.where(ill, instead, value) for value, instead in values],
     )
+
+
+def lengths_of(op: str, given: Any, what: str = "a shape is") -> Shape:
+    """What is given as an int or a sequence of ints, as a tuple. Raises ShapeError."""
+    several = hasattr(given, "__iter__") and getattr(given, "ndim", 1)
+    try:
+        return tuple(operator.index(each) for each in (given if several else (given,)))
+    except TypeError:
+        raise ShapeError(f"{op}: {what} an int or a sequence of ints, not {given!r}") from None
 
 
 def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from treadle.autograd._affine import AffineOp, direct
 from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.errors import OpContractError
 from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.ndarray import DType, ShapeError, broadcast_shapes
 
@@ -93,14 +94,11 @@ class Linear(AffineOp):
     holomorphic = True
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
-        x, weight = arrays[0], arrays[1]
-        if weight.ndim != 2 or x.ndim == 0 or x.shape[-1] != weight.shape[1]:
-            raise ShapeError(f"Linear: input of shape {x.shape} does not fit a weight of shape {weight.shape}")
+        self._check(tuple(each.shape for each in arrays))
+        x, weight = arrays[:2]
         out = xp.matmul(x, weight.mT)
         if len(arrays) == 3:
             bias = arrays[2]
-            if bias.shape != weight.shape[:1]:
-                raise ShapeError(f"Linear: bias of shape {bias.shape} does not fit a weight of shape {weight.shape}")
             out = xp.add(out, bias, out=out) if out.dtype is bias.dtype else xp.add(out, bias)
         return out, (x, weight)
 
@@ -121,12 +119,18 @@ class Linear(AffineOp):
         return tuple(gradients)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
-        x, weight = shapes[0], shapes[1]
+        self._check(shapes)
+        return (*shapes[0][:-1], shapes[1][0]), tried(self, shapes, dtypes)
+
+    def _check(self, shapes: tuple[Shape, ...]) -> None:
+        """Raise ShapeError, OpContractError."""
+        if len(shapes) not in (2, 3):
+            raise OpContractError(f"{self} takes 2 or 3 tensors, not {len(shapes)}")
+        x, weight = shapes[:2]
         if len(weight) != 2 or not x or x[-1] != weight[1]:
             raise ShapeError(f"Linear: input of shape {x} does not fit a weight of shape {weight}")
         if len(shapes) == 3 and shapes[2] != weight[:1]:
             raise ShapeError(f"Linear: bias of shape {shapes[2]} does not fit a weight of shape {weight}")
-        return (*x[:-1], weight[0]), tried(self, shapes, dtypes)
 
 
 matmul = MatMul()

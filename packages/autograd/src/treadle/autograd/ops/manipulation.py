@@ -1,12 +1,11 @@
 """Shapes, order, joining and conversion. What the array can do as a view is a view here too."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, on_arrays, tried, tried_as_view
+from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, lengths_of, on_arrays, tried, tried_as_view
 from treadle.ndarray import DType, DTypeError, ShapeError
 
 __all__ = [
@@ -35,7 +34,7 @@ class Reshape(ViewOp):
     """The same elements in C order under another shape, in which one length may be -1."""
 
     def __init__(self, shape: int | Sequence[int]) -> None:
-        self.shape = (shape,) if isinstance(shape, int) else tuple(operator.index(each) for each in shape)
+        self.shape = lengths_of("reshape", shape)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -48,8 +47,8 @@ class Reshape(ViewOp):
 class PermuteDims(ViewOp):
     """The axes in a new order."""
 
-    def __init__(self, axes: Sequence[int]) -> None:
-        self.axes = tuple(axes)
+    def __init__(self, axes: int | Sequence[int]) -> None:
+        self.axes = lengths_of("permute_dims", axes, "axes are")
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -74,8 +73,8 @@ class MatrixTranspose(ViewOp):
 class BroadcastTo(ViewOp):
     """Stretched to a shape by repetition."""
 
-    def __init__(self, shape: Sequence[int]) -> None:
-        self.shape = tuple(shape)
+    def __init__(self, shape: int | Sequence[int]) -> None:
+        self.shape = lengths_of("broadcast_to", shape)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
@@ -270,7 +269,7 @@ def moveaxis(x: Tensor, source: int, destination: int, /) -> Tensor:
     return PermuteDims(order)(x)
 
 
-def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+def broadcast_to(x: Tensor, /, shape: int | Sequence[int]) -> Tensor:
     """x stretched to a shape by repetition.
 
     >>> import treadle.autograd as ag

@@ -120,8 +120,10 @@ static void NAME(attention_end)(const td_attention *work)
         T *out = (T *)(work->out + row * work->out_row);
         const T top = ((const T *)work->top)[row], factor = (T)(1.0 / work->sum[row]);
         total[row] = top;
-        if (top == -(T)INFINITY)
+        if (top == -(T)INFINITY) {
+            memset(out, 0, (size_t)work->width * sizeof(T)); /* 0 times NaN is none */
             continue;
+        }
         total[row] = (T)((double)top + log(work->sum[row]));
         TD_INDEPENDENT
         for (int64_t j = 0; j < work->width; j++)
