@@ -96,7 +96,7 @@ def attention(
     """
     shape = attention_shape(query.shape, key.shape, value.shape, None if mask is None else mask.shape)
     operands, added = _promoted((query, key, value), mask)
-    call = _Call(added, causal, past, scale, (query.shape[-2], *key.shape[-2:]))
+    call = _Call(added, causal, past, scale, (query.shape[-2], key.shape[-2], key.shape[-1]))
     method = _method(query, "attention")
     found = None
     for given in _precisions(operands):
@@ -136,7 +136,7 @@ def attention_gradient(
     if gradient.shape != shape:
         raise ShapeError(f"attention_gradient: a gradient of shape {gradient.shape}; the result has shape {shape}")
     operands, added = _promoted((query, key, value, gradient, out), mask)
-    call = _Call(added, causal, past, scale, (query.shape[-2], *key.shape[-2:]))
+    call = _Call(added, causal, past, scale, (query.shape[-2], key.shape[-2], key.shape[-1]))
     method = _method(query, "attention_gradient")
     found = None
     for given in _precisions(operands):
