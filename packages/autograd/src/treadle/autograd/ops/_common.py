@@ -52,7 +52,7 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
 
 def lengths_of(op: str, given: Any, what: str = "a shape is") -> Shape:
     """What is given as an int or a sequence of ints, as a tuple. Raises ShapeError."""
-    several = hasattr(given, "__iter__") and getattr(given, "ndim", 1)
+    several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) != 0
     try:
         return tuple(operator.index(each) for each in (given if several else (given,)))
     except TypeError:
