@@ -309,9 +309,12 @@ def sanitize(session: nox.Session) -> None:
     In such a build the allocator neither rounds nor keeps blocks, so that the first byte behind one is an error;
     ``test_sanitizer.py`` proves it by an overrun. Posargs replace the suites.
     """
-    library = session.run("gcc", "-print-file-name=libasan.so", silent=True, external=True)
+    found = [
+        session.run("gcc", f"-print-file-name={library}", silent=True, external=True)
+        for library in ("libasan.so", "libstdc++.so.6")  # the second: the emulation throws, and the first must know how
+    ]
     runtime = {
-        "LD_PRELOAD": str(library).strip(),
+        "LD_PRELOAD": " ".join(str(path).strip() for path in found),
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",

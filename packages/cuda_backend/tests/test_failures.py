@@ -35,6 +35,7 @@ def test_out_of_memory_says_what_there_is(limit: int) -> None:
     assert issubclass(DeviceMemoryError, MemoryError)
 
 
+@pytest.mark.caching
 def test_the_cache_is_given_back_before_memory_runs_out(limit: int) -> None:
     del limit
     for count in (3, 5, 7):  # size classes of their own

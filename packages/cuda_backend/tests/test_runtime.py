@@ -67,6 +67,7 @@ def test_a_device_that_does_not_exist(device: str) -> None:
         nd.zeros(3, device=f"{device}:99")
 
 
+@pytest.mark.caching
 def test_memory_is_counted_and_reused(device: str) -> None:
     treadle.cuda.empty_cache(device)
     before = treadle.cuda.memory_statistics(device)

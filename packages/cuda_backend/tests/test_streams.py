@@ -28,6 +28,7 @@ def test_work_on_a_stream_is_done_in_order(device: str, schedule: str) -> None:
     assert (x.numpy() == 25).all()
 
 
+@pytest.mark.caching
 def test_the_emulation_waits_until_it_is_asked() -> None:
     stream, x = Stream(EMULATED), nd.zeros(3, device=EMULATED)
     with stream:
@@ -39,6 +40,7 @@ def test_the_emulation_waits_until_it_is_asked() -> None:
     assert stream.is_done()
 
 
+@pytest.mark.caching
 @pytest.mark.parametrize("waits", [True, False])
 def test_one_stream_waits_for_another(schedule: str, waits: bool) -> None:
     first, second = Stream(EMULATED), Stream(EMULATED)
@@ -53,6 +55,7 @@ def test_one_stream_waits_for_another(schedule: str, waits: bool) -> None:
     assert y.tolist() == [20.0 if waits else 0.0] * 4
 
 
+@pytest.mark.caching
 def test_an_event_marks_a_place(schedule: str) -> None:
     first, second = Stream(EMULATED), Stream(EMULATED)
     x = nd.zeros(4, device=EMULATED)
@@ -111,6 +114,7 @@ def test_the_current_stream_is_that_of_the_innermost_block(device: str) -> None:
     assert str(device) in repr(first) and str(device) in repr(Event(device))
 
 
+@pytest.mark.caching
 def test_memory_is_cached_by_stream(device: str) -> None:
     treadle.cuda.empty_cache(device)
     x = nd.empty(5000, device=device)
@@ -128,6 +132,7 @@ def test_memory_is_cached_by_stream(device: str) -> None:
     assert treadle.cuda.memory_statistics(device)["cached"] < cached, "a stream takes its cache along"
 
 
+@pytest.mark.caching
 def test_memory_used_by_another_stream_is_not_handed_out_too_early(schedule: str) -> None:
     home, other = Stream(EMULATED), Stream(EMULATED)
     with home:
@@ -244,6 +249,7 @@ treadle.cuda.copy_async(b, nd.empty(4, device="cuda_emulated:2"))
 """
 
 
+@pytest.mark.caching
 def test_more_than_one_device() -> None:
     environment = {**os.environ, "TREADLE_EMULATED_DEVICES": "3"}
     done = subprocess.run([sys.executable, "-c", SEVERAL], env=environment, capture_output=True, text=True)
