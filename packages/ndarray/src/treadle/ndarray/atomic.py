@@ -36,9 +36,8 @@ def atomic_write(path: str | os.PathLike[str], *, make_folders: bool = False) ->
         os.makedirs(parent, exist_ok=True)
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
     name = os.path.join(parent, f".{last}.{os.urandom(6).hex()}{_ENDING}")
-    descriptor = _locked(name, 0o666 if mode is None else mode)
-    try:
-        with open(descriptor, "wb") as file:
+    try:  # from here on, since an interrupt may come as soon as the file is there
+        with open(_locked(name, 0o666 if mode is None else mode), "wb") as file:
             yield file
             file.flush()
             if mode is not None:
@@ -46,7 +45,7 @@ def atomic_write(path: str | os.PathLike[str], *, make_folders: bool = False) ->
             os.fsync(file.fileno())
             os.replace(name, target)
     except BaseException:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(name)
         raise
     folder = os.open(parent, os.O_RDONLY)
