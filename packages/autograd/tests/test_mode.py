@@ -1,6 +1,7 @@
 """Grad modes: of the thread, nested, restored."""
 
 import threading
+from collections.abc import Generator
 
 import pytest
 
@@ -93,3 +94,56 @@ def test_one_object_serves_two_threads() -> None:
     left.set()
     thread.join()
     assert seen == [False, True] and _records()
+
+
+def test_a_decorated_generator_has_the_mode_in_each_of_its_steps_only() -> None:  # pytorch/pytorch#17822
+    seen: list[object] = []
+
+    @ag.no_grad()
+    def steps(count: int) -> Generator[int, str, str]:
+        for step in range(count):
+            assert not ag.is_grad_enabled()
+            try:
+                seen.append((yield step))
+            except ValueError as error:
+                seen.append(error)
+            except GeneratorExit:
+                seen.append(("closed", ag.is_grad_enabled()))
+                raise
+        return "end"
+
+    running = steps(3)
+    assert next(running) == 0
+    assert ag.is_grad_enabled()
+    assert running.send("sent") == 1
+    thrown = ValueError("thrown")
+    assert running.throw(thrown) == 2
+    with pytest.raises(StopIteration) as stopped:
+        next(running)
+    assert stopped.value.value == "end"
+    assert seen == ["sent", thrown, None]
+    running = steps(2)
+    next(running)
+    running.close()
+    assert seen[-1] == ("closed", False)
+    assert ag.is_grad_enabled()
+
+
+def test_one_block_serves_nested_calls_and_threads_at_once() -> None:
+    block = ag.no_grad()
+    with block:
+        with ag.enable_grad(), block:
+            assert not ag.is_grad_enabled()
+        worker = threading.Thread(target=block.__enter__)  # never left there
+        worker.start()
+        worker.join()
+        assert not ag.is_grad_enabled()
+    assert ag.is_grad_enabled()
+    with pytest.raises(RuntimeError, match="has not entered"):
+        block.__exit__(None, None, None)
+
+
+def test_a_decorator_without_parentheses_says_so() -> None:
+    for block in (ag.no_grad, ag.enable_grad):
+        with pytest.raises(TypeError, match=rf"@{block.__name__}\(\), with parentheses"):
+            block(lambda x: x)  # type: ignore[call-arg]

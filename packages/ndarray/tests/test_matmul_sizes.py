@@ -24,7 +24,10 @@ CUT_SIZES = [  # (m, k, n) beside the height and width of panels and blocks, for
     (1, 513, 515),
     (2, 300, 1025),
     (5, 9000, 3),
+    (128, 520, 60),  # from here on: a transposed x is turned round as a whole
+    (300, 1030, 129),
 ]
+THREADED_SIZES = [(64, 784, 128), (128, 64, 784), (70, 300, 300), (500, 600, 66), (333, 512, 97), (1000, 70, 65)]
 
 
 def transposed(x: Any) -> Any:
@@ -164,3 +167,24 @@ def test_padding_meets_no_infinity(sizes: tuple[int, int, int], lay: Any) -> Non
         wanted[-1, -1] = np.nan
         wanted[-1, :-1] = k - 1
         np.testing.assert_array_equal((nd.asarray(lay(x)) @ nd.asarray(lay(y))).numpy(), wanted)
+
+
+@pytest.mark.parametrize("sizes", THREADED_SIZES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_are_the_same_whichever_way_threads_share(sizes: tuple[int, int, int], dtype: str) -> None:
+    """By rows with one packed operand, by columns with one each, or alone."""
+    rng = np.random.default_rng(2)
+    m, k, n = sizes
+    x, y = rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    before = nd.get_num_threads()
+    try:
+        for left in (x, transposed(x)):
+            for right in (y, transposed(y)):
+                found = set()
+                for threads in (1, 2, 3, 8):
+                    nd.set_num_threads(threads)
+                    check(left, right)
+                    found.add((nd.asarray(left) @ nd.asarray(right)).numpy().tobytes())
+                assert len(found) == 1
+    finally:
+        nd.set_num_threads(before)

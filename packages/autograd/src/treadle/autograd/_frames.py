@@ -9,7 +9,7 @@ from weakref import ref
 
 from treadle.ndarray.errors import TreadleError
 
-__all__ = ["Position", "Scope", "Scoped", "position", "weakly"]
+__all__ = ["Position", "Scope", "Scoped", "place", "position", "weakly"]
 
 Position = namedtuple("Position", "code instruction scope")
 Scope = namedtuple("Scope", "module kind outer")
@@ -53,9 +53,15 @@ def weakly(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([ref(each) for each in values])
 
 
-def position() -> Position | None:
-    """The innermost frame whose module is not treadle's, and the module call."""
+def place() -> Position | None:
+    """The innermost frame whose module is not treadle's."""
     frame = sys._getframe()
     while str(frame.f_globals.get("__name__", "")).startswith("treadle.") and frame.f_back is not None:
         frame = frame.f_back
-    return Position(frame.f_code, frame.f_lasti, _calls.scope)
+    return Position(frame.f_code, frame.f_lasti, None)
+
+
+def position() -> Position | None:
+    """:func:`place`, and the call of a module that it is part of."""
+    found = place()
+    return found and found._replace(scope=_calls.scope)

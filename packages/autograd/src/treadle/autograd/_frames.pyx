@@ -3,6 +3,7 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from cpython.weakref cimport PyWeakref_NewRef
 
 from treadle.ndarray.errors import TreadleError
@@ -38,6 +39,16 @@ cdef class Scope:
     """One call of a module: the module (weakly, so that no node keeps it alive), its class's name, the call around."""
 
 
+cdef Scope _kept(Scope scope):
+    """The call for a node to keep: it and those around, all of them running, get to know their modules weakly."""
+    cdef Scope each = scope
+    while each is not None and each.module is None:
+        each.module = PyWeakref_NewRef(<object>each.running, None)
+        each.kind = type(<object>each.running).__name__
+        each = each.outer
+    return scope
+
+
 cdef class Scoped:
     """Base of what is called and has a ``forward``: the call runs it, and nodes made meanwhile know the call.
 
@@ -50,8 +61,7 @@ cdef class Scoped:
         global treadle_scope
         cdef Scope scope = Scope.__new__(Scope)
         cdef PyObject *outer = treadle_scope
-        scope.module = PyWeakref_NewRef(self, None)
-        scope.kind = type(self).__name__
+        scope.running = <PyObject *>self
         if outer != NULL:
             scope.outer = <Scope>outer
         Py_INCREF(scope)
@@ -92,11 +102,18 @@ cdef class Position:
 
 cpdef tuple weakly(tuple values):
     """Weak references to all of them."""
-    return tuple([PyWeakref_NewRef(each, None) for each in values])
+    cdef Py_ssize_t index
+    cdef tuple references = PyTuple_New(len(values))
+    cdef object reference
+    for index in range(len(values)):
+        reference = PyWeakref_NewRef(<object>PyTuple_GET_ITEM(values, index), None)
+        Py_INCREF(reference)
+        PyTuple_SET_ITEM(references, index, reference)
+    return references
 
 
-cpdef Position position():
-    """The :class:`Position` of the innermost frame whose module is not treadle's, or None.
+cpdef Position place():
+    """The :class:`Position` of the innermost frame whose module is not treadle's, or None; without a module's call.
 
     Looking the line number up is left to the reader: most positions are never read.
     """
@@ -120,11 +137,17 @@ cpdef Position position():
     result = Position.__new__(Position)
     result.code = <object>code
     result.instruction = PyFrame_GetLasti(frame)
-    if treadle_scope != NULL:
-        result.scope = <Scope>treadle_scope
     _last = <object>code
     Py_DECREF(code)
     Py_DECREF(frame)
+    return result
+
+
+cpdef Position position():
+    """:func:`place`, and the call of a module that it is part of."""
+    cdef Position result = place()
+    if result is not None and treadle_scope != NULL:
+        result.scope = _kept(<Scope>treadle_scope)
     return result
 
 

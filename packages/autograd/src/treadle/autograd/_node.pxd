@@ -2,7 +2,7 @@
 cimport cython
 
 from treadle.autograd._arrays cimport total_version, untrack
-from treadle.autograd._frames cimport position, weakly
+from treadle.autograd._frames cimport place, position, weakly
 
 
 cdef class State:

@@ -11,7 +11,7 @@ by the interpreter's trashcan, which the extension type opts into.
 from typing import TYPE_CHECKING, Any
 
 from treadle.autograd._arrays import total_version, untrack
-from treadle.autograd._frames import position, weakly
+from treadle.autograd._frames import place, position, weakly
 from treadle.autograd._handle import Handle
 from treadle.autograd._location import Location, Scope, locate
 from treadle.autograd.errors import GradientError, GraphFreedError, OpContractError, SavedValueError
@@ -180,7 +180,7 @@ class Node:
 
     def _break(self, reason: str, sources: "tuple[Tensor, ...]") -> None:
         """Note that a gradient would have flowed to the sources, but for the reason. Keeps none of them alive."""
-        noted = (reason, position(), weakly(sources))
+        noted = (reason, place(), weakly(sources))
         self._breaks = (noted,) if self._breaks is None else (*self._breaks, noted)
 
     def _inherit(self, operand: "Tensor") -> None:

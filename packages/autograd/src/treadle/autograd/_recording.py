@@ -1,13 +1,16 @@
 """What ``_recording.pyx`` is compiled to, in plain Python, for a tree that has not been compiled."""
 
 import threading
+from types import TracebackType
 
-__all__ = ["record", "recording", "serve", "serving"]
+__all__ = ["RecordingBlock", "recording", "serve", "serving"]
 
 
 class _Mode(threading.local):
-    recording = True
-    serving = 0  # the inference_mode blocks that the thread is in
+    def __init__(self) -> None:
+        self.recording = True
+        self.serving = 0  # the inference_mode blocks that the thread is in
+        self.before: list[bool] = []  # the mode outside of each block that the thread is in
 
 
 _mode = _Mode()
@@ -18,11 +21,6 @@ def recording() -> bool:
     return _mode.recording
 
 
-def record(wanted: bool) -> None:
-    """Let ops of this thread record a graph, or not."""
-    _mode.recording = wanted
-
-
 def serving() -> bool:
     """Whether this thread is in an inference_mode block."""
     return _mode.serving > 0
@@ -31,3 +29,25 @@ def serving() -> bool:
 def serve(step: int) -> None:
     """Enter (1) or leave (-1) such a block."""
     _mode.serving += step
+
+
+class RecordingBlock:
+    """Base of the context managers: ``_wanted`` says whether ops inside record. Threads may share an object."""
+
+    _wanted = True
+
+    def __init__(self, *arguments: object) -> None:
+        if arguments:
+            name = type(self).__name__
+            raise TypeError(f"{name}() takes no argument; as a decorator it is written @{name}(), with parentheses")
+
+    def __enter__(self) -> None:
+        _mode.before.append(_mode.recording)
+        _mode.recording = self._wanted and not serving()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not _mode.before:
+            raise RuntimeError(f"{type(self).__name__}: this thread leaves a block that it has not entered")
+        _mode.recording = _mode.before.pop()

@@ -1,14 +1,15 @@
 """Whether ops record a graph: a mode of the thread, changed by context managers that always restore it."""
 
 import functools
+import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from treadle.autograd._node import STATE
-from treadle.autograd._recording import record, recording, serve, serving
+from treadle.autograd._recording import RecordingBlock, recording, serve, serving
 
 __all__ = [
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "no_grad",
@@ -26,7 +27,6 @@ STATE.lazy_blocks = int(_LAZY)
 class _Mode(threading.local):
     def __init__(self) -> None:
         self.lazy = _LAZY
-        self.before: list[bool] = []  # the mode outside of each block that the thread is in
 
 
 _mode = _Mode()
@@ -44,7 +44,40 @@ def is_grad_enabled() -> bool:
     return recording()
 
 
-class set_grad_enabled:
+class _Block(RecordingBlock):
+    """A block that also decorates functions, and generators for the time that each of their steps takes."""
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        if inspect.isgeneratorfunction(function):
+            return cast("Callable[P, R]", self._stepwise(function))
+
+        @functools.wraps(function)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with self:
+                return function(*arguments, **keywords)
+
+        return wrapped
+
+    def _stepwise(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Generator[Any, Any, Any]]:
+        @functools.wraps(function)
+        def wrapped(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
+            running = function(*arguments, **keywords)
+            step = functools.partial(running.send, None)
+            while True:
+                try:
+                    with self:
+                        value = step()
+                except StopIteration as end:
+                    return end.value
+                try:
+                    step = functools.partial(running.send, (yield value))
+                except BaseException as error:  # GeneratorExit too: what is thrown in is the generator's to handle
+                    step = functools.partial(running.throw, error)
+
+        return wrapped
+
+
+class set_grad_enabled(_Block):
     """Record a graph, or not, inside a ``with`` block or a decorated function; in this thread only.
 
     >>> import treadle.autograd as ag
@@ -56,27 +89,8 @@ class set_grad_enabled:
     def __init__(self, mode: bool) -> None:
         self._wanted = mode
 
-    def __enter__(self) -> None:
-        _mode.before.append(recording())
-        record(self._wanted and not serving())
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        record(_mode.before.pop())
-
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        wanted = self._wanted
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with set_grad_enabled(wanted):
-                return function(*arguments, **keywords)
-
-        return wrapped
-
-
-class no_grad(set_grad_enabled):
+class no_grad(_Block):
     """Record no graph inside the ``with`` block or decorated function: results are constants.
 
     >>> import treadle.autograd as ag
@@ -86,8 +100,7 @@ class no_grad(set_grad_enabled):
     False
     """
 
-    def __init__(self) -> None:
-        super().__init__(False)
+    _wanted = False
 
 
 class inference_mode(no_grad):
@@ -104,7 +117,6 @@ class inference_mode(no_grad):
     """
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__()
         self._active = mode
 
     def __enter__(self) -> None:
@@ -119,23 +131,13 @@ class inference_mode(no_grad):
             serve(-1)
             super().__exit__(kind, error, traceback)
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        active = self._active
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with inference_mode(active):
-                return function(*arguments, **keywords)
-
-        return wrapped
-
 
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is in an :class:`inference_mode` block."""
     return serving()
 
 
-class enable_grad(set_grad_enabled):
+class enable_grad(_Block):
     """Record a graph again, inside a :class:`no_grad` block.
 
     >>> import treadle.autograd as ag
@@ -144,9 +146,6 @@ class enable_grad(set_grad_enabled):
     ...     (x * 2).requires_grad
     True
     """
-
-    def __init__(self) -> None:
-        super().__init__(True)
 
 
 def is_lazy() -> bool:

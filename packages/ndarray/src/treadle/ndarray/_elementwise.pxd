@@ -77,3 +77,6 @@ cdef void run_dense_binary(td_binary_loop loop, int64_t n, char *x, int64_t sx, 
 cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noexcept nogil
 cdef void arange_view(const td_view *out, double start, double step, int64_t int_start,
                       int64_t int_step) noexcept nogil
+# out[j][i] = x[i][j]: td_transpose of kernels/tiles.h, for modules that are linked without it.
+cdef void turn(int64_t itemsize, int64_t lines, int64_t length, const char *x, int64_t line_stride, int64_t stride,
+               char *out, int64_t out_stride) noexcept nogil

@@ -264,6 +264,11 @@ cdef void run_dense_binary(td_binary_loop loop, int64_t n, char *x, int64_t sx, 
     _run_lines(&job)
 
 
+cdef void turn(int64_t itemsize, int64_t lines, int64_t length, const char *x, int64_t line_stride, int64_t stride,
+               char *out, int64_t out_stride) noexcept nogil:
+    td_transpose(itemsize, lines, length, x, line_stride, stride, out, out_stride)
+
+
 cdef void copy_view(const td_view *x, const td_view *out, int64_t itemsize) noexcept nogil:
     """out = x, converting the dtype. x and out must not overlap unless they are the same view."""
     if x.dtype == out.dtype and is_dense(x, itemsize) and is_dense(out, itemsize):

@@ -14,15 +14,18 @@ from the image to the packed slivers, or to the copied rows.
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from treadle.ndarray._elementwise cimport turn
 from treadle.ndarray._matmul_kernels cimport td_matmul_select, td_workspace_acquire, td_workspace_release
-from treadle.ndarray._threads cimport run_blocks
+from treadle.ndarray._threads cimport get_thread_count, run_blocks
 
 cdef extern from *:
     void __builtin_prefetch(const void *place, int write, int locality) noexcept nogil
 
 cdef enum:
+    ACROSS_STEPS = 512  # products in a sum from which turning the result hardly counts
     PACK_STEPS = 16  # rows of b that are packed together
     BLOCK_COLUMNS = 768  # columns of out that a block spans
+    COLUMNS_WORK = 1 << 27  # multiplications up to which threads pack for themselves
     PANEL_BYTES = 512 * 1024  # that are packed at once, or as many as a block spans: they stay in the second cache
 
 cdef const td_matmul_kernels *kernels = td_matmul_select(0)
@@ -186,14 +189,76 @@ cdef int64_t _panel_columns(const Product *p, int64_t steps) noexcept nogil:
     return smaller(fitting, ceil_div(p.n, width) * width)
 
 
+# --- the other way round ----------------------------------------------------------------------------------------------
+cdef bint _lies_across(const Product *p) noexcept nogil:
+    """Whether a, the larger operand, lies across. Packing it as b, whose lines are copied whole, costs less than
+    turning the result."""
+    return (p.a.row == p.itemsize and p.a.column != p.itemsize and p.b.column == p.itemsize and p.m >= 2 * p.n
+            and p.k >= ACROSS_STEPS and p.a_windows == NULL and p.b_windows == NULL and not p.accumulate)
+
+
+cdef int _multiply_turned(const Product *p, bint parallel) noexcept nogil:
+    cdef Product turned = p[0]
+    cdef char *memory = td_workspace_acquire(p.m * p.n * p.itemsize)
+    cdef int status
+    if memory == NULL:
+        return -1
+    transpose(&turned)
+    turned.out.data, turned.out.row, turned.out.column = memory, p.m * p.itemsize, p.itemsize
+    status = multiply_blocked_onto(&turned, NULL, parallel)
+    if status == 0:
+        turn(p.itemsize, p.n, p.m, memory, turned.out.row, p.itemsize, p.out.data, p.out.row)
+    td_workspace_release(memory)
+    return status
+
+
 cdef int multiply_blocked(const Product *p, bint parallel) noexcept nogil:
     """out (+)= a @ b for m, n, k > 0; out's columns are dense. Returns -1 when there is no memory."""
-    return multiply_blocked_onto(p, NULL, parallel)
+    return _multiply_turned(p, parallel) if _lies_across(p) else multiply_blocked_onto(p, NULL, parallel)
+
+
+# --- by columns -------------------------------------------------------------------------------------------------------
+cdef struct Columns:
+    const Product *product
+    const char *row
+    int64_t columns  # of a block
+    int failed
+
+
+cdef void _columns_block(void *context, int64_t block) noexcept nogil:
+    cdef Columns *whole = <Columns *>context
+    cdef Product p = whole.product[0]
+    cdef int64_t start = block * whole.columns
+    p.n = smaller(p.n - start, whole.columns)
+    p.b.data += start * p.b.column
+    p.out.data += start * p.itemsize
+    if multiply_blocked_onto(&p, whole.row + start * p.itemsize if whole.row != NULL else NULL, False) != 0:
+        whole.failed = 1
+
+
+cdef int64_t _columns_each(const Product *p) noexcept nogil:
+    """Columns that each thread takes with a panel of its own, 0 where they had better share: what one packs, another
+    fetches from its cache, line by line."""
+    cdef int64_t threads = get_thread_count()
+    cdef int64_t slivers = ceil_div(p.n, p.tiles.columns)
+    if p.a_windows != NULL or p.b_windows != NULL or <double>p.m * p.n * p.k > COLUMNS_WORK or p.m > 2 * p.n:
+        return 0
+    return ceil_div(slivers, threads) * p.tiles.columns if slivers >= threads else 0
+
+
+cdef int _multiply_columns(const Product *p, const char *row, int64_t columns) noexcept nogil:
+    cdef Columns whole
+    whole.product, whole.row, whole.columns, whole.failed = p, row, columns, 0
+    run_blocks(ceil_div(p.n, columns), _columns_block, &whole, True)
+    return -1 if whole.failed else 0
 
 
 cdef int multiply_blocked_onto(const Product *p, const char *row, bint parallel) noexcept nogil:
     """The same, with a dense row that is added to each of out's unless it is NULL."""
     cdef Panel panel
+    cdef int64_t columns = _columns_each(p) if parallel else 0
+    if columns > 0 and columns < p.n:
+        return _multiply_columns(p, row, columns)
     cdef int64_t width = p.tiles.columns
     cdef int64_t steps = ceil_div(p.k, ceil_div(p.k * p.itemsize, STEP_BYTES))
     cdef int64_t widest = _panel_columns(p, steps)

@@ -12,11 +12,12 @@ from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
 from treadle.ndarray._panels cimport (
     acquire_memory, add_numbers, ceil_div, kernels, release_memory, smaller, tile_start)
 from treadle.ndarray._strided cimport Strided
-from treadle.ndarray._threads cimport run_blocks
+from treadle.ndarray._threads cimport get_thread_count, run_blocks
 from treadle.ndarray._types cimport TD_f32, TD_f64
 
 cdef enum:
     PARALLEL_WORK = 1 << 21  # multiplications in all
+    BLOCK_TILES = 4  # most of a block's rows, in tiles
 
 cdef struct Sequence:
     const td_matmul_tiles *tiles
@@ -56,14 +57,20 @@ cdef void _pack(const Sequence *work, const char *weight, int64_t k, int64_t col
 
 cdef void _multiply(const Sequence *work, int64_t rows, const char *a, int64_t k, int64_t columns, char *out,
                     const char *onto) noexcept nogil:
-    """out = a times the packed matrix, plus onto unless that is NULL; all dense."""
+    """out = a times the packed matrix, plus onto unless that is NULL; all dense. Each sliver serves all rows while it
+    is in the first cache."""
     cdef int64_t width = work.tiles.columns
     cdef int64_t size = work.itemsize
+    cdef int64_t tiles = ceil_div(rows, work.tiles.rows)
     cdef int64_t j = 0
+    cdef int64_t tile, first, place
     while j < columns:
-        work.tiles.tile(rows, smaller(columns - j, width), k, a, k * size, size, work.packed + j * k * size,
-                        width * size, out + j * size, columns * size, onto + j * size if onto != NULL else NULL,
-                        columns * size)
+        for tile in range(tiles):
+            first = tile_start(rows, tiles, tile)
+            place = (first * columns + j) * size
+            work.tiles.tile(tile_start(rows, tiles, tile + 1) - first, smaller(columns - j, width), k,
+                            a + first * k * size, k * size, size, work.packed + j * k * size, width * size,
+                            out + place, columns * size, onto + place if onto != NULL else NULL, columns * size)
         j += width
 
 
@@ -138,13 +145,14 @@ cdef bint _is_like(Strided x, Strided gates) noexcept:
 
 cdef void _read(Sequence *work, Strided gates) noexcept:
     """Sizes and kernels, from an array (steps, batch, 4, size) or (steps, batch, 4 * size)."""
-    cdef int64_t blocks
+    cdef int64_t most, threads
     work.tiles = &kernels.f32 if gates.view.dtype == TD_f32 else &kernels.f64
     work.layers, work.itemsize = &_layers.types[gates.view.dtype], gates.dtype.itemsize
     work.steps, work.batch = gates.view.shape[0], gates.view.shape[1]
     work.size = gates.size // (4 * work.steps * work.batch)
-    blocks = ceil_div(work.batch, work.tiles.rows)
-    work.blocks = smaller(work.batch, blocks + blocks % 2) if blocks > 1 else 1  # an even number, for even shares
+    most = BLOCK_TILES * work.tiles.rows
+    threads = get_thread_count()
+    work.blocks = smaller(work.batch, ceil_div(ceil_div(work.batch, most), threads) * threads)
     work.failed, work.by_hidden, work.by_cell = 0, NULL, NULL
 
 

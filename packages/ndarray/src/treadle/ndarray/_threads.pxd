@@ -6,3 +6,4 @@ cdef void parallel_for(int64_t blocks, void (*body)(void *context, int64_t block
 # The same, or one after the other.
 cdef void run_blocks(int64_t blocks, void (*body)(void *context, int64_t block) noexcept nogil, void *context,
                      bint parallel) noexcept nogil
+cdef int get_thread_count() noexcept nogil

@@ -23,6 +23,10 @@ cdef void run_blocks(int64_t blocks, void (*body)(void *context, int64_t block) 
         body(context, block)
 
 
+cdef int get_thread_count() noexcept nogil:
+    return td_get_num_threads()
+
+
 def get_num_threads():
     """Threads that large arrays use, the caller among them."""
     return td_get_num_threads()

@@ -69,7 +69,7 @@ class LSTMSequence(_Sequence):
         given, cell = dense(gates), dense(cell)
         operands = given, dense(hidden), cell, dense(weight)
         if len(arrays) == 4 and _recurrent.lstm(*operands, on, cells, squashed, hiddens):
-            return (hiddens, cells), (*arrays, on, squashed, hiddens, cells)
+            return (hiddens, cells), (*arrays[1:], on, squashed, hiddens, cells)
         target = nd.empty_like(cell)
         for step in range(steps):
             product = nd.matmul(hidden, weight.mT)
@@ -80,7 +80,7 @@ class LSTMSequence(_Sequence):
             hidden, cell = hiddens[step], cells[step]
             if len(arrays) == 5:
                 hidden[...] = nd.matmul(shown, arrays[4].mT)
-        return (hiddens, cells), (*arrays, on, squashed, hiddens, cells)
+        return (hiddens, cells), (*arrays[1:], on, squashed, hiddens, cells)
 
     def _step(self, product: Any, given: Any, before: Any, gates: Any, cell: Any, squashed: Any, shown: Any) -> None:
         """What the kernel does."""
@@ -95,7 +95,8 @@ class LSTMSequence(_Sequence):
         nd.multiply(gates[:, 3], squashed, out=shown)
 
     def array_rule(self, grads: tuple[Any, ...], node: Any) -> Any:
-        gates, hidden, cell, weight, *projection, on, squashed, hiddens, cells = node.saved
+        hidden, cell, weight, *projection, on, squashed, hiddens, cells = node.saved
+        shape = (*on.shape[:2], 4 * on.shape[3])
         d_gates = nd.empty_like(on)
         d_hiddens = nd.empty_like(hiddens) if projection else None
         d_hidden: Any = None
@@ -105,9 +106,9 @@ class LSTMSequence(_Sequence):
             outer = [None if each is None else dense(each) for each in grads]
             states = on, cells, squashed, first, dense(weight)
             if _recurrent.lstm_gradient(*states, outer[0], outer[1], d_gates, d_hidden, d_cell):
-                return self._with_weight(hidden, hiddens, d_gates.reshape(gates.shape), d_hidden, d_cell)
+                return self._with_weight(hidden, hiddens, d_gates.reshape(shape), d_hidden, d_cell)
             d_hidden = None
-        for step in reversed(range(gates.shape[0])):
+        for step in reversed(range(shape[0])):
             d_hidden = _plus(d_hidden, grads[0], step)
             if grads[1] is not None:
                 d_cell += grads[1][step]
@@ -119,8 +120,8 @@ class LSTMSequence(_Sequence):
             operands = on[step], cells[step - 1] if step else first, squashed[step], d_shown
             if not _layers.lstm_step_gradient(*operands, d_cell, d_gates[step]):
                 self._step_gradient(*operands, d_cell, d_gates[step])
-            d_hidden = nd.matmul(d_gates[step].reshape(gates.shape[1:]), weight)
-        found = self._with_weight(hidden, hiddens, d_gates.reshape(gates.shape), d_hidden, d_cell)
+            d_hidden = nd.matmul(d_gates[step].reshape(shape[1:]), weight)
+        found = self._with_weight(hidden, hiddens, d_gates.reshape(shape), d_hidden, d_cell)
         if d_hiddens is None:
             return found
         return (*found, nd.matmul(_rows(d_hiddens).mT, _rows(on[:, :, 3] * squashed)))
@@ -181,10 +182,10 @@ class GRUSequence(_Sequence):
             nd.sigmoid(own[:, : 2 * size] + given[:, : 2 * size], out=on[:, : 2 * size])
             fresh = nd.tanh(given[:, 2 * size :] + on[:, :size] * inner[step], out=on[:, 2 * size :])
             hidden = nd.add(fresh, on[:, size : 2 * size] * (hidden - fresh), out=hiddens[step])
-        return (hiddens,), (*arrays, gates_on, inner, hiddens)
+        return (hiddens,), (*arrays[1:], gates_on, inner, hiddens)
 
     def array_rule(self, grads: tuple[Any, ...], node: Any) -> Any:
-        gates, hidden, weight, *bias, on, inner, hiddens = node.saved
+        hidden, weight, *bias, on, inner, hiddens = node.saved
         size = hidden.shape[1]
         reset, update, fresh = (on[:, :, at * size : (at + 1) * size] for at in range(3))
         before = _before(hidden, hiddens).reshape(hiddens.shape)
@@ -192,9 +193,9 @@ class GRUSequence(_Sequence):
         by_update = (before - fresh) * update * (1.0 - update)
         by_reset = by_fresh * inner * reset * (1.0 - reset)
         d_hiddens = nd.empty_like(hiddens)
-        d_own = nd.empty_like(gates)
+        d_own = nd.empty_like(on)
         d_hidden: Any = None
-        for step in reversed(range(gates.shape[0])):
+        for step in reversed(range(len(on))):
             d_hidden = _plus(d_hidden, grads[0], step)
             d_hiddens[step] = d_hidden
             target = d_own[step]
@@ -233,14 +234,14 @@ class RNNSequence(_Sequence):
         activate = nd.tanh if self.nonlinearity == "tanh" else nd.relu
         for step in range(gates.shape[0]):
             hidden = activate(nd.matmul(hidden, weight.mT) + gates[step], out=hiddens[step])
-        return (hiddens,), (*arrays, hiddens)
+        return (hiddens,), (*arrays[1:], hiddens)
 
     def array_rule(self, grads: tuple[Any, ...], node: Any) -> Any:
-        gates, hidden, weight, hiddens = node.saved
+        hidden, weight, hiddens = node.saved
         slope = 1.0 - hiddens * hiddens if self.nonlinearity == "tanh" else (hiddens > 0.0).astype(hiddens.dtype)
-        d_gates = nd.empty_like(gates)
+        d_gates = nd.empty_like(hiddens)
         d_hidden: Any = None
-        for step in reversed(range(gates.shape[0])):
+        for step in reversed(range(len(hiddens))):
             target = nd.multiply(_plus(d_hidden, grads[0], step), slope[step], out=d_gates[step])
             d_hidden = nd.matmul(target, weight)
         return d_gates, d_hidden, nd.matmul(_rows(d_gates).mT, _before(hidden, hiddens))

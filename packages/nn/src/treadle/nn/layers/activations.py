@@ -27,14 +27,14 @@ class Activation(Module):
 
     function: ClassVar[Callable[..., Tensor]]
     settings: ClassVar[inspect.Signature]
-    is_set: ClassVar[bool]  # has settings that make a difference
 
     def __init_subclass__(cls, function: Callable[..., Tensor], without: tuple[str, ...] = (), **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.function = staticmethod(function)
         parameters = list(inspect.signature(function).parameters.values())[1:]
         cls.settings = inspect.Signature([each for each in parameters if each.name not in without])
-        cls.is_set = any(name != "inplace" for name in cls.settings.parameters)
+        if all(name == "inplace" for name in cls.settings.parameters):
+            cls.forward = Activation._plain  # type: ignore[method-assign]
         cls.__signature__ = cls.settings  # type: ignore[attr-defined]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -49,9 +49,11 @@ class Activation(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of ``input``, of the same shape (but for :class:`GLU`)."""
-        if not self.is_set:
-            return self.function(input)
         return self.function(input, **{name: getattr(self, name) for name in self.settings.parameters})
+
+    def _plain(self, input: Tensor) -> Tensor:
+        """The same where no setting makes a difference."""
+        return self.function(input)
 
     def extra_repr(self) -> str:
         shown = {name: getattr(self, name) for name in self.settings.parameters}
