@@ -22,7 +22,6 @@ cdef extern from "kernels/tiles.h" nogil:
     void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride)
     void td_stream(char *out, const char *x, int64_t bytes)
     void td_stream_fence()
-    int td_turns_back()
 
 cdef enum:
     TILE_BYTES = 16384  # of an operand: two or three of them fit the first cache
@@ -56,8 +55,6 @@ cdef struct Job:
     int64_t size
     int64_t out_size  # bytes of an element
     bint streams  # the output, past the caches
-    int64_t blocks
-    bint backwards  # through the blocks
     int64_t tiles
     int64_t tile_rows
     int64_t tile_columns
@@ -146,9 +143,7 @@ cdef void _run_lines(Job *job) noexcept nogil:
     cdef int64_t position[32]
     job.streams = _should_stream(job, STREAM_FROM)
     if job.size >= PARALLEL_ELEMENTS:
-        job.blocks = (job.size + BLOCK_ELEMENTS - 1) // BLOCK_ELEMENTS
-        job.backwards = td_turns_back()
-        run_blocks(job.blocks, _lines_block, job, True)
+        run_blocks((job.size + BLOCK_ELEMENTS - 1) // BLOCK_ELEMENTS, _lines_block, job, True)
         return
     memset(position, 0, job.walk.ndim * sizeof(int64_t))
     while True:
@@ -162,8 +157,6 @@ cdef void _lines_block(void *context, int64_t block) noexcept nogil:
     cdef Cursor cursor
     cdef char *at[4]
     cdef int64_t count
-    if job.backwards:
-        block = job.blocks - 1 - block
     open_range(&job.walk, block * BLOCK_ELEMENTS, min((block + 1) * BLOCK_ELEMENTS, job.size), &cursor)
     while True:
         count = next_piece(&job.walk, &cursor, BLOCK_ELEMENTS, at)

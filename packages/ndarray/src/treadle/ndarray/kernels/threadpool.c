@@ -36,6 +36,7 @@ typedef struct {
     void (*body)(void *context, int64_t block);
     void *context;
     int64_t blocks;
+    int backwards;
     int processor; /* the caller's */
 } job;
 
@@ -50,6 +51,7 @@ static int started;                       /* workers; this and the next two: tou
 static int rests;                         /* in a row */
 static int64_t rest_until;
 static _Thread_local int inside;
+static _Thread_local int backwards; /* the last job of this thread was */
 
 /* --- waiting ---------------------------------------------------------------------------------------------------- */
 #if defined(__linux__)
@@ -169,13 +171,18 @@ static int is_left_by_all(uint32_t seen, uint32_t unused)
 }
 
 /* --- workers ---------------------------------------------------------------------------------------------------- */
+static inline void run_block(const job *work, int64_t turn)
+{
+    work->body(work->context, work->backwards ? work->blocks - 1 - turn : turn);
+}
+
 static void take_blocks(const job *work)
 {
     for (;;) {
-        const int64_t block = atomic_fetch_add(&next_block, 1);
-        if (block >= work->blocks)
+        const int64_t turn = atomic_fetch_add(&next_block, 1);
+        if (turn >= work->blocks)
             return;
-        work->body(work->context, block);
+        run_block(work, turn);
     }
 }
 
@@ -294,15 +301,22 @@ static void judge(int64_t begin, int64_t worked, int64_t end)
     }
 }
 
-static void share(int64_t blocks, int threads, void (*body)(void *context, int64_t block), void *context, int64_t begin)
+static void work_alone(const job *work)
+{
+    for (int64_t turn = 0; turn < work->blocks; turn++)
+        run_block(work, turn);
+}
+
+static void share(const job *work, int threads, int64_t begin)
 {
     if (started < threads - 1)
         start_workers(threads - 1);
-    current = (job){body, context, blocks, processor()};
+    current = *work;
+    current.processor = processor();
     atomic_store(&next_block, 0);
     atomic_store(&word, ((GENERATION(atomic_load(&word)) + 1) << 16) | OPEN);
     if (atomic_load(&sleepers) > 0)
-        wake(started >= threads ? INT_MAX : blocks < threads ? (int)blocks - 1 : threads - 1);
+        wake(started >= threads ? INT_MAX : work->blocks < threads ? (int)work->blocks - 1 : threads - 1);
     take_blocks(&current);
     const int64_t worked = now_ns();
     close_and_wait();
@@ -312,18 +326,17 @@ static void share(int64_t blocks, int threads, void (*body)(void *context, int64
 void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block), void *context)
 {
     const int threads = td_get_num_threads();
+    const job work = {body, context, blocks, backwards = !backwards, -1};
     if (blocks < 2 || threads < 2 || inside || atomic_exchange(&busy, 1)) {
-        for (int64_t block = 0; block < blocks; block++)
-            body(context, block);
+        work_alone(&work);
         return;
     }
     const int64_t begin = now_ns();
     inside = 1;
     if (begin < rest_until)
-        for (int64_t block = 0; block < blocks; block++)
-            body(context, block);
+        work_alone(&work);
     else
-        share(blocks, threads, body, context, begin);
+        share(&work, threads, begin);
     inside = 0;
     atomic_store(&busy, 0);
 }

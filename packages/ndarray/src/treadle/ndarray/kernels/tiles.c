@@ -108,10 +108,3 @@ void td_stream(char *out, const char *x, int64_t bytes) { memcpy(out, x, (size_t
 
 void td_stream_fence(void) {}
 #endif
-
-int td_turns_back(void)
-{
-    static _Thread_local int last;
-    last = !last;
-    return last;
-}

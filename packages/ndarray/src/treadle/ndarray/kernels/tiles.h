@@ -31,8 +31,4 @@ static inline void td_prefetch(int64_t lines, int64_t bytes, const char *x, int6
 void td_stream(char *out, const char *x, int64_t bytes);
 void td_stream_fence(void);
 
-/* Whether a long walk had better begin at the end: every second one of this thread. Its first part is then what the last
- * one touched last, and still in the second cache. */
-int td_turns_back(void);
-
 #endif
