@@ -9,7 +9,6 @@ from fuzz.draw import MOST_ELEMENTS, Draw
 from fuzz.machine import Statement, Values
 from treadle.ndarray.opset import Accepts, Family, Op, family
 
-_ORDERED = ("maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "floor_divide", "remainder")
 _KINDS = {
     Accepts.ALL: "biufc",
     Accepts.NUMERIC: "iufc",

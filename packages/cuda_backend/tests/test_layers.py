@@ -2,13 +2,13 @@
 formulas in float64."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
+from layer_formulas import SLOPES, windows_by_hand
 from treadle.cuda import Graph, emulated_backend
 from treadle.ndarray import _layers as compiled
 
@@ -37,25 +37,6 @@ def check(found: nd.NDArray, expected: Any, dtype: str, scale: float = 1.0, of: 
 
 def of_statistics(dtype: str) -> str:
     return "float32" if dtype.endswith("16") else dtype
-
-
-def normal_slope(x: Any) -> Any:
-    below = 0.5 + 0.5 * np.vectorize(math.erf)(x * math.sqrt(0.5))
-    return below + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-
-
-def tanh_slope(x: Any) -> Any:
-    u, slope = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x**2)
-    return 0.5 * (1 + np.tanh(u)) + 0.5 * x * slope / np.cosh(u) ** 2
-
-
-SLOPES: dict[str, Callable[[Any], Any]] = {
-    "gelu": normal_slope,
-    "gelu_tanh": tanh_slope,
-    "sigmoid": lambda y: y * (1 - y),
-    "tanh": lambda y: 1 - y * y,
-    "relu": lambda y: np.where(y <= 0, 0.0, 1.0),
-}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -205,22 +186,6 @@ def test_infinite_and_missing_logits(device: str) -> None:
     logits = nd.asarray([[-math.inf, 0.0, 0.0], [math.nan, 0.0, 0.0], [0.0, -math.inf, -math.inf]], device=device)
     losses = _layers.entropy("test", logits, nd.asarray([1, 1, 0], device=device), -100, 0.0).tolist()
     assert losses[0] == pytest.approx(math.log(2.0)) and math.isnan(losses[1]) and losses[2] == 0.0
-
-
-def windows_by_hand(x: Any, kernel: int, stride: int, padding: int, dilation: int) -> tuple[Any, Any]:
-    """The definition of two-dimensional max pooling, a window at a time."""
-    places = [(n + 2 * padding - (kernel - 1) * dilation - 1) // stride + 1 for n in x.shape[2:]]
-    values, indices = np.empty((*x.shape[:2], *places), x.dtype), np.empty((*x.shape[:2], *places), "i8")
-    for at in np.ndindex(values.shape):
-        best, where = -math.inf, -1
-        for tap in np.ndindex(kernel, kernel):
-            row, column = (place * stride + t * dilation - padding for place, t in zip(at[2:], tap, strict=True))
-            if 0 <= row < x.shape[2] and 0 <= column < x.shape[3]:
-                value = x[at[0], at[1], row, column]
-                if where < 0 or value > best or (value != value and best == best):
-                    best, where = value, row * x.shape[3] + column
-        values[at], indices[at] = best, where
-    return values, indices
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

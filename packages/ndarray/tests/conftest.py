@@ -1,20 +1,23 @@
 """What several files of tests use."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _matmul, _runtime
+from treadle.ndarray import _runtime
+
+IN_USE = _runtime.from_name(nd.isa())
+INSTRUCTION_SETS = [IN_USE] if "TREADLE_ISA" in os.environ else range(_runtime.detect() + 1)
 
 
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of)
+@pytest.fixture(params=INSTRUCTION_SETS, ids=_runtime.name_of)
 def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Matrix products and convolutions by each instruction set that the processor has."""
-    before = _runtime.from_name(nd.isa())
-    _matmul.select(request.param)
+    """All kernels of each instruction set that the processor has, or of the one that is asked for."""
+    _runtime.select(request.param)
     yield
-    _matmul.select(before)
+    _runtime.select(IN_USE)
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
 """The cpu's attention kernels: against formulas in float64, on every instruction set, with any number of threads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _layers, _runtime
-from treadle.ndarray import _matmul as products
 from treadle.ndarray.attention import _CPU, attention, attention_gradient
 
-_matmul: Any = products
+pytestmark = pytest.mark.usefixtures("instruction_set")
 GENERATOR = np.random.default_rng(0)
 NEAR = {"float32": 2e-5, "float64": 1e-13}
 SHAPES = [  # batch, queries, keys, features, width: around the edges of the blocks
@@ -22,15 +20,6 @@ SHAPES = [  # batch, queries, keys, features, width: around the edges of the blo
     ((3,), 5, 300, 40, 17),
     ((1,), 300, 3, 2, 70),
 ]
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of, autouse=True)
-def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    for family in (_layers, _matmul):
-        family.select(request.param)
-    yield
-    for family in (_layers, _matmul):
-        family.select(_runtime.from_name(nd.isa()))
 
 
 def draw(*shape: int, dtype: str = "float64") -> Any:

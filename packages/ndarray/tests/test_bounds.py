@@ -4,7 +4,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -107,68 +106,6 @@ def test_a_fork_after_a_parallel_region() -> None:
     """pytorch/pytorch#45198: a child must not wait for threads that it does not have."""
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30, check=False)
     assert done.stdout.strip() == "[0, 0, 0]", done.stderr
-
-
-def run_together(work: Any, count: int) -> list[Any]:
-    """Results of ``work(number)`` in as many threads, all let go at once."""
-    results: list[Any] = [None] * count
-    gate = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        gate.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as error:
-            results[number] = error
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
-        assert not each.is_alive()
-    return results
-
-
-def test_threads_share_an_array() -> None:
-    """Readers see one matrix; writers of different rows do not disturb each other."""
-    generator = nd.random.Generator(1)
-    a, b = generator.normal(shape=(200, 300)), generator.normal(shape=(300, 250))
-    product, total = (a @ b).numpy().tobytes(), nd.sum(a * a, axis=0).numpy().tobytes()
-
-    def read(number: int) -> bool:
-        return all(
-            (a @ b).numpy().tobytes() == product and nd.sum(a * a, axis=0).numpy().tobytes() == total for _ in range(10)
-        )
-
-    assert run_together(read, 4) == [True] * 4
-    shared = nd.zeros((8, 50_000))
-
-    def write(number: int) -> None:
-        for _ in range(20):
-            shared[number] += number
-            shared[number, ::2] = shared[number, ::2]
-
-    assert run_together(write, 8) == [None] * 8
-    assert shared.tolist() == [[20.0 * number] * 50_000 for number in range(8)]
-
-
-def test_threads_make_drop_and_export_arrays() -> None:
-    before = nd.memory_statistics()
-
-    def churn(number: int) -> float:
-        last = 0.0
-        for step in range(200):
-            x = nd.full((step % 17 + 1, 33), number)
-            exported: list[Any] = [np.from_dlpack(x), nd.from_dlpack(x.T), memoryview(x)]
-            del x
-            last = float(exported[0].sum()) / exported[0].size
-        return last
-
-    assert run_together(churn, 6) == [0, 1, 2, 3, 4, 5]
-    gc.collect()
-    after = nd.memory_statistics()
-    assert (after["in_use"], after["blocks"]) == (before["in_use"], before["blocks"])
 
 
 def test_exported_memory_outlives_the_array() -> None:

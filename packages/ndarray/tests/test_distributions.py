@@ -7,19 +7,10 @@ import numpy as np
 import pytest
 
 import treadle.ndarray as nd
+from strategies import DEVICES
 from treadle.ndarray.distributions import alias_table
 from treadle.ndarray.random import Generator
 
-
-def is_present(device: str) -> bool:
-    try:
-        nd.zeros(1, device=device)
-    except (nd.DeviceError, nd.BackendError):
-        return False
-    return True
-
-
-DEVICES = [each for each in ("cpu", "numpy", "cuda_emulated", "cuda") if is_present(each)]
 each_device = pytest.mark.parametrize("device", DEVICES)
 SIZE = 20_000
 

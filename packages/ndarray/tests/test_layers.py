@@ -1,27 +1,21 @@
 """Kernels of layers: against formulas in float64, on every instruction set, with any number of threads."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
+from layer_formulas import SLOPES, windows_by_hand
 from treadle.ndarray import _layers as compiled
-from treadle.ndarray import _runtime
 from treadle.ndarray.pooling import max_pool_gradient
 
 _layers: Any = compiled  # that a kernel serves is what is tested
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
+pytestmark = pytest.mark.usefixtures("instruction_set")
 GENERATOR = np.random.default_rng(0)
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of, autouse=True)
-def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    _layers.select(request.param)
-    yield
-    _layers.select(_runtime.from_name(nd.isa()))
 
 
 def draw(*shape: int, dtype: str = "float64") -> Any:
@@ -31,25 +25,6 @@ def draw(*shape: int, dtype: str = "float64") -> Any:
 def check(found: Any, expected: Any, dtype: str, scale: float = 1.0) -> None:
     assert found.dtype.name == dtype
     np.testing.assert_allclose(np.asarray(found), expected, rtol=TOLERANCE[dtype], atol=scale * TOLERANCE[dtype])
-
-
-def normal_slope(x: Any) -> Any:
-    below = 0.5 + 0.5 * np.vectorize(math.erf)(x * math.sqrt(0.5))
-    return below + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-
-
-def tanh_slope(x: Any) -> Any:
-    u, slope = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x**2)
-    return 0.5 * (1 + np.tanh(u)) + 0.5 * x * slope / np.cosh(u) ** 2
-
-
-SLOPES: dict[str, Callable[[Any], Any]] = {
-    "gelu": normal_slope,
-    "gelu_tanh": tanh_slope,
-    "sigmoid": lambda y: y * (1 - y),
-    "tanh": lambda y: 1 - y * y,
-    "relu": lambda y: np.where(y <= 0, 0.0, 1.0),
-}
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -78,22 +53,6 @@ def test_what_has_no_kernel_is_left_to_the_composition() -> None:
         (nd.ones((0,)), nd.ones((0,))),
     ):
         assert _layers.activation_gradient("tanh", gradient, saved) is None
-
-
-def windows_by_hand(x: Any, kernel: int, stride: int, padding: int, dilation: int) -> tuple[Any, Any]:
-    """The definition of two-dimensional max pooling, a window at a time."""
-    places = [(n + 2 * padding - (kernel - 1) * dilation - 1) // stride + 1 for n in x.shape[2:]]
-    values, indices = np.empty((*x.shape[:2], *places), x.dtype), np.empty((*x.shape[:2], *places), "i8")
-    for at in np.ndindex(values.shape):
-        best, where = -math.inf, -1
-        for tap in np.ndindex(kernel, kernel):
-            row, column = (place * stride + t * dilation - padding for place, t in zip(at[2:], tap, strict=True))
-            if 0 <= row < x.shape[2] and 0 <= column < x.shape[3]:
-                value = x[at[0], at[1], row, column]
-                if where < 0 or value > best or (value != value and best == best):
-                    best, where = value, row * x.shape[3] + column
-        values[at], indices[at] = best, where
-    return values, indices
 
 
 GEOMETRIES = [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 1), (2, 3, 1, 2), (5, 5, 2, 1), (1, 1, 0, 1), (2, 1, 1, 6)]

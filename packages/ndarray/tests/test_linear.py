@@ -1,17 +1,15 @@
 """x @ weight.T + bias in one call: every way that a product goes, on every instruction set, with any threads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _matmul as products
-from treadle.ndarray import _runtime
 from treadle.ndarray._linear import linear
 
-_matmul: Any = products
+pytestmark = pytest.mark.usefixtures("instruction_set")
 GENERATOR = np.random.default_rng(0)
 SIZES = [  # leading shape of x, inputs, outputs
     ((), 5, 7),  # a row
@@ -23,13 +21,6 @@ SIZES = [  # leading shape of x, inputs, outputs
     ((2,), 9000, 3),  # long sums
     ((3, 4, 5), 6, 2),
 ]
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of, autouse=True)
-def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    _matmul.select(request.param)
-    yield
-    _matmul.select(_runtime.from_name(nd.isa()))
 
 
 def operands(size: Any, dtype: str) -> list[Any]:

@@ -8,17 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle.ndarray as nd
+from strategies import DEVICES
 
-
-def is_present(device: str) -> bool:
-    try:
-        nd.zeros(1, device=device)
-    except (nd.DeviceError, nd.BackendError):
-        return False
-    return True
-
-
-DEVICES = [each for each in ("cpu", "numpy", "cuda_emulated", "cuda") if is_present(each)]
 each_device = pytest.mark.parametrize("device", DEVICES)
 FAST = [each for each in DEVICES if each != "cuda_emulated"]
 

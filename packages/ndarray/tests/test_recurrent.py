@@ -1,28 +1,18 @@
 """The LSTM over a sequence: against its definition in float64, on every instruction set, with any number of threads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import _layers, _recurrent, _runtime
-from treadle.ndarray import _matmul as products
+from treadle.ndarray import _recurrent
 
-_matmul: Any = products
+pytestmark = pytest.mark.usefixtures("instruction_set")
 GENERATOR = np.random.default_rng(0)
 SIZES = [(1, 1, 1), (3, 2, 5), (4, 33, 17), (2, 70, 40), (9, 14, 64)]  # steps, batch, size
 NEAR = {"float32": 2e-5, "float64": 1e-12}
-
-
-@pytest.fixture(params=range(_runtime.detect() + 1), ids=_runtime.name_of, autouse=True)
-def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    for family in (_layers, _matmul):
-        family.select(request.param)
-    yield
-    for family in (_layers, _matmul):
-        family.select(_runtime.from_name(nd.isa()))
 
 
 def draw(*shape: int) -> Any:

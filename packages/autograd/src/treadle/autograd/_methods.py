@@ -100,7 +100,7 @@ class Methods(Node):
         return len(self._value())
 
     def __iter__(self) -> "Iterator[Tensor]":
-        return iter([self[index] for index in range(len(self._value()))])
+        return iter([self[index] for index in range(len(self))])
 
     def __format__(self, specification: str) -> str:
         return format(self._value().item(), specification) if specification else str(self)

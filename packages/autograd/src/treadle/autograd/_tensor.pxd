@@ -43,4 +43,4 @@ cdef object _binary(op, x, y)
 
 @cython.trashcan(True)
 cdef class Tensor(Methods):
-    pass
+    cpdef object _compared(self, name, compare, other)

@@ -4,6 +4,7 @@ The call unwraps the operands, runs ``forward`` on their arrays, wraps the resul
 requires grad. An op object keeps no state of a call, so one object serves any number of calls.
 """
 
+import operator
 from typing import Any
 
 import treadle.ndarray as _nd
@@ -215,19 +216,6 @@ def _binary(op: Op, x: Any, y: Any) -> "Tensor":
     return op.coerce((x, y))
 
 
-def _other(name: str, value: Any) -> Any:
-    """The right operand of a comparison as the array functions take it; None for a foreign object."""
-    if isinstance(value, Tensor):
-        return value.data
-    if _op.as_scalar(value) is None and _op.is_data(value):
-        raise _op.refuse(name, 1, value)
-    return _op.as_scalar(value)
-
-
-def _compared(name: str, data: NDArray, x: Any, y: Any) -> "Tensor":
-    return without_gradient(name, constant(data), (x, y), {}, "a comparison has no gradient")
-
-
 class Tensor(Methods):
     """An array in a computational graph, and the node of the op that made it.
 
@@ -420,29 +408,33 @@ class Tensor(Methods):
     def __hash__(self) -> int:
         return id(self)
 
+    def _compared(self, name: str, compare: Any, other: Any) -> Any:
+        """What the operator of that array function gives; what is neither tensor, number nor data is left to Python."""
+        value = other.data if isinstance(other, Tensor) else _op.as_scalar(other)
+        if value is None:
+            if _op.is_data(other):
+                raise _op.refuse(name, 1, other)
+            return NotImplemented
+        result = constant(compare(self._value(), value))
+        return without_gradient(name, result, (self, other), {}, "a comparison has no gradient")
+
     def __eq__(self, other: Any) -> Any:
-        value = _other("equal", other)
-        return NotImplemented if value is None else _compared("equal", self._value() == value, self, other)
+        return self._compared("equal", operator.eq, other)
 
     def __ne__(self, other: Any) -> Any:
-        value = _other("not_equal", other)
-        return NotImplemented if value is None else _compared("not_equal", self._value() != value, self, other)
+        return self._compared("not_equal", operator.ne, other)
 
     def __lt__(self, other: Any) -> Any:
-        value = _other("less", other)
-        return NotImplemented if value is None else _compared("less", self._value() < value, self, other)
+        return self._compared("less", operator.lt, other)
 
     def __le__(self, other: Any) -> Any:
-        value = _other("less_equal", other)
-        return NotImplemented if value is None else _compared("less_equal", self._value() <= value, self, other)
+        return self._compared("less_equal", operator.le, other)
 
     def __gt__(self, other: Any) -> Any:
-        value = _other("greater", other)
-        return NotImplemented if value is None else _compared("greater", self._value() > value, self, other)
+        return self._compared("greater", operator.gt, other)
 
     def __ge__(self, other: Any) -> Any:
-        value = _other("greater_equal", other)
-        return NotImplemented if value is None else _compared("greater_equal", self._value() >= value, self, other)
+        return self._compared("greater_equal", operator.ge, other)
 
 
 if __file__.endswith(".py"):  # uncompiled: a field of every op

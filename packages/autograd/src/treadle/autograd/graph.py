@@ -1,7 +1,7 @@
 """The graph behind a tensor, to be looked at: as a table and as a picture."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from treadle.autograd.drawing import Box, Drawable
 from treadle.autograd.errors import GradientError
 from treadle.autograd.modules import ModuleGraph, ModuleNames
 
-__all__ = ["Graph", "GraphNode", "behind", "reaches"]
+__all__ = ["Graph", "GraphNode", "behind", "operands_first", "reaches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Graph(Drawable):
         named = {id(tensor): name for name, tensor in (names or {}).items()}
         numbers: dict[int, int] = {}
         nodes: list[GraphNode] = []
-        for tensor in _operands_first(outputs):
+        for tensor in operands_first(outputs):
             numbers[id(tensor)] = len(nodes)
             inputs = tuple(numbers[id(each)] for each in tensor.inputs)
             nodes.append(GraphNode(len(nodes), tensor, inputs, tensor.name or named.get(id(tensor), "")))
@@ -284,20 +284,20 @@ class Graph(Drawable):
         return boxes
 
 
-def _operands_first(outputs: tuple[Tensor, ...]) -> list[Tensor]:
+def operands_first(
+    outputs: Sequence[Tensor], operands_of: Callable[[Tensor], Sequence[Tensor]] = lambda tensor: tensor.inputs
+) -> Iterator[Tensor]:
     """Every tensor behind the outputs, in depth-first post-order, with a stack of its own instead of recursion."""
     seen: set[int] = set()
-    order: list[Tensor] = []
     stack: list[tuple[Tensor, bool]] = [(each, False) for each in reversed(outputs)]
     while stack:
         tensor, finished = stack.pop()
         if finished:
-            order.append(tensor)
+            yield tensor
         elif id(tensor) not in seen:
             seen.add(id(tensor))
             stack.append((tensor, True))
-            stack.extend((each, False) for each in reversed(tensor.inputs))
-    return order
+            stack.extend((each, False) for each in reversed(operands_of(tensor)))
 
 
 def reaches(tensor: Tensor, output: Tensor) -> bool:

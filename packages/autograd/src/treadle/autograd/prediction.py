@@ -1,7 +1,6 @@
 """What a graph will cost, told before it runs: its ops and rules run on a device without elements."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,7 @@ from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd._tuples import TupleItem
 from treadle.autograd.errors import GradientError
 from treadle.autograd.gradients import backward as run_backward
-from treadle.autograd.graph import Graph
+from treadle.autograd.graph import Graph, operands_first
 from treadle.autograd.mode import lazy, set_grad_enabled
 from treadle.autograd.ops.manipulation import ToDevice
 from treadle.autograd.ops.unary import positive
@@ -135,22 +134,9 @@ def _call_of(node: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
     return node.op, node.inputs
 
 
-def _operands_first(roots: list[Tensor]) -> Iterator[Tensor]:
-    seen: set[int] = set()
-    stack = [(each, False) for each in reversed(roots)]
-    while stack:
-        node, finished = stack.pop()
-        if finished:
-            yield node
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((each, False) for each in reversed(_call_of(node)[1]))
-
-
 def _replayed(roots: list[Tensor], backend: StandIn, device: Device, leaves: list[Tensor]) -> list[Tensor]:
     """The outputs once more, on the stand-in device. A node that nobody needs any more is let go, as in a real run."""
-    order = list(_operands_first(roots))
+    order = list(operands_first(roots, lambda node: _call_of(node)[1]))
     uses = Counter(id(each) for node in order for each in _call_of(node)[1])
     uses.update(id(each) for each in roots)
     made: dict[int, Any] = {}

@@ -120,42 +120,13 @@ class Batched(Tensor):
             raise TypeError("vmap: an example without axes has no length")
         return self.shape[0]
 
-    def __iter__(self) -> Any:
-        return iter([self[at] for at in range(len(self))])
+    def _compared(self, name: str, compare: Any, other: Any) -> Any:
+        from treadle.autograd import functions
+
+        return getattr(functions, name)(self, other)
 
     def __repr__(self) -> str:
         return f"Batched(shape={self.shape}, dtype={self.dtype.name}, batch={self.whole.shape[0]})"
-
-    __hash__ = Tensor.__hash__
-
-    def __eq__(self, other: Any) -> Any:
-        return _compared("equal", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _compared("not_equal", self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return _compared("less", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _compared("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _compared("greater", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _compared("greater_equal", self, other)
-
-    def __invert__(self) -> Any:
-        from treadle.autograd import functions
-
-        return functions.bitwise_invert(self)
-
-
-def _compared(name: str, x: Batched, y: Any) -> Any:
-    from treadle.autograd import functions
-
-    return getattr(functions, name)(x, y)
 
 
 class _Operand:

@@ -57,10 +57,6 @@ cdef class KernelBackend(LayerKernels):
         """gather and scatter refuse indices out of bounds and count negative ones from the end."""
         return True
 
-    cdef int use(self, object array) except -1:
-        check(td_cuda_use(array.device.index), self.name)
-        return 0
-
     def limit_blocks(self, int64_t blocks):
         td_cuda_limit_blocks(blocks)
 

@@ -30,12 +30,12 @@ cdef int read_lengths(object given, int64_t filling, int64_t *to) except -1:
 cdef class LayerKernels(Runtime):
     """The optional methods of treadle.ndarray.backend.FusedBackend for layers."""
 
-    cdef int use_device_of(self, object array) except -1:
+    cdef int use(self, object array) except -1:
         return check(td_cuda_use(array.device.index), self.name)
 
     def activation_gradient(self, str op, gradient, saved, out):
         cdef td_view views[3]
-        self.use_device_of(out)
+        self.use(out)
         read_view(gradient, &views[0])
         read_view(saved, &views[1])
         read_view(out, &views[2])
@@ -45,7 +45,7 @@ cdef class LayerKernels(Runtime):
     # normalisation -------------------------------------------------------------------------------------------------
     cdef int read_norm(self, td_cuda_norm *norm, x, mean, scale, weight, out) except -1:
         """What all calls have; rows of as many elements as come to a scale."""
-        self.use_device_of(x)
+        self.use(x)
         norm.dtype = x.dtype.id
         norm.rows, norm.channels, norm.parts = scale.size, 1, 1
         norm.width = x.size // scale.size
@@ -94,7 +94,7 @@ cdef class LayerKernels(Runtime):
     # recurrent -----------------------------------------------------------------------------------------------------
     def lstm_step(self, product, given, before, gates, cell, shown, hidden):
         cdef td_cuda_lstm step
-        self.use_device_of(product)
+        self.use(product)
         step.dtype, step.batch, step.size = product.dtype.id, cell.shape[0], cell.shape[1]
         step.product, step.given, step.before = memory_of(product), memory_of(given), memory_of(before)
         step.gates, step.cell, step.shown = memory_of(gates), memory_of(cell), memory_of(shown)
@@ -103,7 +103,7 @@ cdef class LayerKernels(Runtime):
 
     def lstm_step_gradient(self, gates, before, shown, d_shown, d_cell, d_gates):
         cdef td_cuda_lstm step
-        self.use_device_of(gates)
+        self.use(gates)
         step.dtype, step.batch, step.size = gates.dtype.id, shown.shape[0], shown.shape[1]
         step.gates, step.before, step.shown = memory_of(gates), memory_of(before), memory_of(shown)
         step.d_shown, step.d_cell, step.d_gates = memory_of(d_shown), memory_of(d_cell), memory_of(d_gates)
@@ -111,7 +111,7 @@ cdef class LayerKernels(Runtime):
 
     # losses --------------------------------------------------------------------------------------------------------
     cdef int read_entropy(self, td_cuda_entropy_rows *work, logits, targets, ignored, smoothing, out) except -1:
-        self.use_device_of(logits)
+        self.use(logits)
         work.dtype, work.rows, work.classes = logits.dtype.id, logits.shape[0], logits.shape[1]
         work.ignored, work.smoothing = ignored, smoothing
         work.logits, work.targets, work.out = memory_of(logits), <const int64_t *>memory_of(targets), memory_of(out)
@@ -133,7 +133,7 @@ cdef class LayerKernels(Runtime):
     # pooling -------------------------------------------------------------------------------------------------------
     def max_pool(self, x, geometry, values, indices):
         cdef td_cuda_pooling windows
-        self.use_device_of(x)
+        self.use(x)
         windows.dtype, windows.planes = x.dtype.id, x.shape[0] * x.shape[1]
         read_lengths(x.shape[2:], 1, windows.length)
         read_lengths(values.shape[2:], 1, windows.places)
@@ -146,7 +146,7 @@ cdef class LayerKernels(Runtime):
     def max_pool_gradient(self, gradient, indices, out):
         cdef int64_t planes = gradient.shape[0] * gradient.shape[1]
         cdef int wrong = 0
-        self.use_device_of(gradient)
+        self.use(gradient)
         check(td_cuda_max_pool_gradient(gradient.dtype.id, planes, gradient.size // planes, out.size // planes,
                                         memory_of(gradient), <const int64_t *>memory_of(indices), memory_of(out),
                                         &wrong), "max_pool_gradient")
@@ -161,7 +161,7 @@ cdef class LayerKernels(Runtime):
         cdef td_cuda_attention_call call
         if not self.attends(query, value):
             return False
-        self.use_device_of(query)
+        self.use(query)
         read_attention(&call, views, (query, key, value, mask, logsumexp, out, None, None, None, None))
         call.causal, call.past, call.scale = causal, past, scale
         check(td_cuda_attention(&call), "attention")
@@ -173,7 +173,7 @@ cdef class LayerKernels(Runtime):
         cdef td_cuda_attention_call call
         if not self.attends(query, value):
             return False
-        self.use_device_of(query)
+        self.use(query)
         read_attention(&call, views, (query, key, value, mask, logsumexp, out, gradient, by_query, by_key, by_value))
         call.causal, call.past, call.scale = causal, past, scale
         check(td_cuda_attention_gradient(&call), "attention_gradient")

@@ -15,7 +15,7 @@ from libc.string cimport memset
 
 from treadle.ndarray._layers cimport _layers, td_attention, td_layer_kernels
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
-from treadle.ndarray._panels cimport acquire_memory, ceil_div, kernels, release_memory, smaller, tile_start
+from treadle.ndarray._panels cimport acquire_memory, ceil_div, kernels, pack_slivers, release_memory, smaller, tile_start
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_bool, TD_f32, TD_f64, td_view
@@ -92,14 +92,9 @@ cdef inline int64_t _shown(const td_attention *rows) noexcept nogil:
     return last if last > 0 else 0
 
 
-cdef void _pack(const Work *work, Rows matrix, int64_t columns, int64_t length, char *packed) noexcept nogil:
+cdef inline void _pack(const Work *work, Rows matrix, int64_t columns, int64_t length, char *packed) noexcept nogil:
     """Rows of a matrix as the columns of slivers, each of the length of a row."""
-    cdef int64_t width = work.tiles.columns
-    cdef int64_t j = 0
-    while j < columns:
-        work.tiles.pack(length, smaller(columns - j, width), width, matrix.data + j * matrix.step, work.itemsize,
-                        matrix.step, packed + j * length * work.itemsize)
-        j += width
+    pack_slivers(work.tiles, length, columns, matrix.data, work.itemsize, matrix.step, work.itemsize, packed)
 
 
 cdef void _times_packed(const Work *work, int64_t rows, Rows a, int64_t length, const char *packed, int64_t columns,

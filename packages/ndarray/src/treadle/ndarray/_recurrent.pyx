@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from treadle.ndarray._layers cimport _layers, td_layer_kernels, td_lstm
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
 from treadle.ndarray._panels cimport (
-    acquire_memory, add_numbers, ceil_div, kernels, release_memory, smaller, tile_start)
+    acquire_memory, add_numbers, ceil_div, kernels, pack_slivers, release_memory, smaller, tile_start)
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport get_thread_count, run_blocks
 from treadle.ndarray._types cimport TD_f32, TD_f64
@@ -42,17 +42,6 @@ cdef struct Sequence:
 cdef int64_t _rows(const Sequence *work, int64_t block) noexcept nogil:
     """The first row of a block."""
     return tile_start(work.batch, work.blocks, block)
-
-
-cdef void _pack(const Sequence *work, const char *weight, int64_t k, int64_t columns, int64_t step,
-                int64_t column) noexcept nogil:
-    """A matrix (k, columns) of any strides as slivers."""
-    cdef int64_t width = work.tiles.columns
-    cdef int64_t j = 0
-    while j < columns:
-        work.tiles.pack(k, smaller(columns - j, width), width, weight + j * column, step, column,
-                        work.packed + j * k * work.itemsize)
-        j += width
 
 
 cdef void _multiply(const Sequence *work, int64_t rows, const char *a, int64_t k, int64_t columns, char *out,
@@ -173,7 +162,7 @@ cdef int _run(Sequence *work, void (*body)(void *context, int64_t block) noexcep
     work.packed = acquire_memory(ceil_div(columns, width) * width * k * work.itemsize)
     if work.packed == NULL:
         return -1
-    _pack(work, weight, k, columns, step, column)
+    pack_slivers(work.tiles, k, columns, weight, step, column, work.itemsize, work.packed)
     run_blocks(work.blocks, body, work, products >= PARALLEL_WORK)
     release_memory(work.packed)
     return -1 if work.failed else 0

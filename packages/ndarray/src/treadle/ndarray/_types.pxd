@@ -54,5 +54,4 @@ cdef bint is_half(int dtype) noexcept nogil
 cdef bint is_complex(int dtype) noexcept nogil
 cdef bint is_inexact(int dtype) noexcept nogil
 cdef int part_dtype(int dtype) noexcept nogil
-cdef bint is_signed(int dtype) noexcept nogil
 cdef bint is_unsigned(int dtype) noexcept nogil

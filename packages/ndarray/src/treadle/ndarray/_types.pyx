@@ -133,10 +133,6 @@ cdef int part_dtype(int dtype) noexcept nogil:
     return TD_f32 if dtype == TD_c64 else TD_f64 if dtype == TD_c128 else dtype
 
 
-cdef bint is_signed(int dtype) noexcept nogil:
-    return TD_i8 <= dtype <= TD_i64
-
-
 cdef bint is_unsigned(int dtype) noexcept nogil:
     return TD_u8 <= dtype <= TD_u64
 

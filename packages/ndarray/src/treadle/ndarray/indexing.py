@@ -86,8 +86,7 @@ def _item(item: Any, x: NDArray) -> int | NDArray:
                 raise IndexingError(
                     f"index: ints, slices, None, '...', and arrays of integers or booleans, not {type(item).__name__}"
                 ) from None
-    array = _index_array(item, x)
-    return array
+    return _index_array(item, x)
 
 
 def _axes_taken(item: Any) -> int:

@@ -5,6 +5,7 @@ The scalar body of an elementwise op stands in ``include/treadle/elementwise.h``
 known of the op stands in its row here. ``docs/adding-an-op.md`` walks through an addition.
 """
 
+import functools
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -62,64 +63,29 @@ class Op(NamedTuple):
     smooth: tuple[float, float] | None = None
 
 
-def _unary(
+def _elementwise(
     name: str,
     accepts: Accepts,
     summary: str,
     example: str,
     *,
+    family: Family,
     reference: str = "",
     result: Result = Result.SAME,
     differentiable: bool = False,
     domain: tuple[float, float] = (-10.0, 10.0),
     smooth: tuple[float, float] | None = None,
 ) -> Op:
-    return Op(
-        name,
-        Family.UNARY,
-        accepts,
-        result,
-        reference or f"numpy.{name}",
-        differentiable,
-        summary,
-        example,
-        domain,
-        smooth,
-    )
+    reference = reference or f"numpy.{name}"
+    return Op(name, family, accepts, result, reference, differentiable, summary, example, domain, smooth)
 
 
-def _binary(
-    name: str,
-    accepts: Accepts,
-    summary: str,
-    example: str,
-    *,
-    reference: str = "",
-    result: Result = Result.SAME,
-    differentiable: bool = False,
-    domain: tuple[float, float] = (-10.0, 10.0),
-    smooth: tuple[float, float] | None = None,
-) -> Op:
-    return Op(
-        name,
-        Family.BINARY,
-        accepts,
-        result,
-        reference or f"numpy.{name}",
-        differentiable,
-        summary,
-        example,
-        domain,
-        smooth,
-    )
+_unary = functools.partial(_elementwise, family=Family.UNARY)
+_binary = functools.partial(_elementwise, family=Family.BINARY)
 
 
 def _compare(name: str, summary: str, example: str) -> Op:
-    return Op(name, Family.BINARY, Accepts.ALL, Result.BOOL, f"numpy.{name}", False, summary, example)
-
-
-def _logical(name: str, summary: str, example: str) -> Op:
-    return Op(name, Family.BINARY, Accepts.ALL, Result.BOOL, f"numpy.{name}", False, summary, example)
+    return _binary(name, Accepts.ALL, summary, example, result=Result.BOOL)
 
 
 def _reduce(
@@ -201,9 +167,9 @@ _ROWS = (
     _binary("bitwise_and", _BITWISE, "And, bit by bit.", "bitwise_and([6], 3) -> [2]"),
     _binary("bitwise_or", _BITWISE, "Or, bit by bit.", "bitwise_or([6], 3) -> [7]"),
     _binary("bitwise_xor", _BITWISE, "Exclusive or, bit by bit.", "bitwise_xor([6], 3) -> [5]"),
-    _logical("logical_and", "True where both are non-zero.", "logical_and([0, 2], 1) -> [False, True]"),
-    _logical("logical_or", "True where either is non-zero.", "logical_or([0, 2], 0) -> [False, True]"),
-    _logical("logical_xor", "True where just one is non-zero.", "logical_xor([0, 2], 1) -> [True, False]"),
+    _compare("logical_and", "True where both are non-zero.", "logical_and([0, 2], 1) -> [False, True]"),
+    _compare("logical_or", "True where either is non-zero.", "logical_or([0, 2], 0) -> [False, True]"),
+    _compare("logical_xor", "True where just one is non-zero.", "logical_xor([0, 2], 1) -> [True, False]"),
     _compare("equal", "x == y, element by element.", "equal([1, 2], 2) -> [False, True]"),
     _compare("not_equal", "x != y, element by element.", "not_equal([1, 2], 2) -> [True, False]"),
     _compare("less", "x < y, element by element.", "less([1, 3], 2) -> [True, False]"),

@@ -1,22 +1,82 @@
-"""What the containers of modules share: ordered names, access by attribute, and renumbering."""
+"""What the containers of modules and parameters share: ordered names, access by attribute, and renumbering."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, Generic, TypeVar
 
-from treadle.nn.module import Module
+from treadle.nn.module import Module, check_name
 
-__all__ = ["Container", "ListContainer"]
+__all__ = ["Container", "Holder", "ListContainer", "NamedItems"]
+
+Item = TypeVar("Item")
 
 
-class Container(Module):
-    """Keeps modules under names of their own, so that they appear as ``0.weight`` and not ``_items.0.weight``."""
+class Holder(Module):
+    """Keeps items under names of their own, so that they appear as ``0.weight`` and not ``_items.0.weight``."""
 
     def __init__(self) -> None:
-        self._items: dict[str, Module] = {}
+        self._items: dict[str, Any] = {}
 
     def _parts(self) -> Iterable[tuple[str, Any]]:
         yield from self._items.items()
         yield from ((name, value) for name, value in vars(self).items() if name != "_items")
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class NamedItems(Generic[Item]):
+    """The part of a dict's interface that a :class:`Holder` of named items has. It says what may be one of them."""
+
+    _items: dict[str, Item]
+
+    def _checked(self, value: Any) -> Item:
+        raise NotImplementedError
+
+    def _take(self, given: Any) -> None:
+        """Add or replace items by name, from a mapping or pairs."""
+        pairs = given.items() if isinstance(given, (Mapping, NamedItems)) else given
+        for name, value in list(pairs):
+            self[name] = value
+
+    def __getitem__(self, name: str) -> Item:
+        return self._items[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        check_name(name)
+        self._items[name] = self._checked(value)
+
+    def __delitem__(self, name: str) -> None:
+        del self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self._items.keys()
+
+    def values(self) -> ValuesView[Item]:
+        """The items."""
+        return self._items.values()
+
+    def items(self) -> ItemsView[str, Item]:
+        """The names and items."""
+        return self._items.items()
+
+    def pop(self, name: str) -> Item:
+        """Remove and return the item called ``name``."""
+        return self._items.pop(name)
+
+    def clear(self) -> None:
+        """Remove all items."""
+        self._items.clear()
+
+
+class Container(Holder):
+    """A holder of modules, which can be set and asked for as attributes too."""
 
     def __getattr__(self, name: str) -> Module:
         items = self.__dict__.get("_items", {})
@@ -36,9 +96,6 @@ class Container(Module):
         if not isinstance(module, Module):
             raise TypeError(f"{type(self).__name__} holds modules, not {type(module).__name__}")
         return module
-
-    def __len__(self) -> int:
-        return len(self._items)
 
 
 class ListContainer(Container):

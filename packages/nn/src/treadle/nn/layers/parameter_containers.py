@@ -1,32 +1,20 @@
 """Lists and dicts of parameters."""
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from treadle.autograd import Tensor
-from treadle.nn.module import Module, check_name
+from treadle.nn.layers.container import Holder, NamedItems
 from treadle.nn.parameter import Parameter
 
 __all__ = ["ParameterDict", "ParameterList"]
 
 
-def _parameter(value: Any) -> Any:
-    """A tensor as a parameter; other values stay as they are."""
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+class _Parameters(Holder):
+    """A holder of parameters; other values than tensors stay as they are."""
 
-
-class _Parameters(Module):
-    """Keeps parameters under names of their own, so that they appear as ``0`` and not ``_items.0``."""
-
-    def __init__(self) -> None:
-        self._items: dict[str, Any] = {}
-
-    def _parts(self) -> Iterable[tuple[str, Any]]:
-        yield from self._items.items()
-        yield from ((name, value) for name, value in vars(self).items() if name != "_items")
-
-    def __len__(self) -> int:
-        return len(self._items)
+    def _checked(self, value: Any) -> Any:
+        return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
     def extra_repr(self) -> str:
         """The shapes and dtypes."""
@@ -53,7 +41,7 @@ class ParameterList(_Parameters):
 
     def append(self, value: Any) -> "ParameterList":
         """Add a parameter at the end."""
-        self._items[str(len(self))] = _parameter(value)
+        self._items[str(len(self))] = self._checked(value)
         return self
 
     def extend(self, values: Iterable[Any]) -> "ParameterList":
@@ -80,10 +68,10 @@ class ParameterList(_Parameters):
         return self._items[self._name_at(index)]
 
     def __setitem__(self, index: int, value: Any) -> None:
-        self._items[self._name_at(index)] = _parameter(value)
+        self._items[self._name_at(index)] = self._checked(value)
 
 
-class ParameterDict(_Parameters):
+class ParameterDict(_Parameters, NamedItems[Any]):
     """Holds parameters by name; a tensor that is put in becomes one.
 
     >>> import treadle.nn as nn
@@ -98,42 +86,4 @@ class ParameterDict(_Parameters):
 
     def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Add or replace parameters by name."""
-        pairs: Any = parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
-        for name, value in list(pairs):
-            self[name] = value
-
-    def __getitem__(self, name: str) -> Any:
-        return self._items[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        check_name(name)
-        self._items[name] = _parameter(value)
-
-    def __delitem__(self, name: str) -> None:
-        del self._items[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._items
-
-    def keys(self) -> KeysView[str]:
-        """The names."""
-        return self._items.keys()
-
-    def values(self) -> ValuesView[Any]:
-        """The parameters."""
-        return self._items.values()
-
-    def items(self) -> ItemsView[str, Any]:
-        """The names and parameters."""
-        return self._items.items()
-
-    def pop(self, name: str) -> Any:
-        """Remove and return the parameter called ``name``."""
-        return self._items.pop(name)
-
-    def clear(self) -> None:
-        """Remove all parameters."""
-        self._items.clear()
+        self._take(parameters)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor, logical_not
@@ -30,13 +30,66 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     return functional.relu if given == "relu" else functional.gelu
 
 
-def _plain(cache: Any, kind: type) -> Any:
-    if cache is not None and not isinstance(cache, kind):
-        raise TypeError(f"cache must be a {kind.__name__}, not {type(cache).__name__}")
-    return cache
+class _Layer(Module):
+    """Base: self-attention, a second attention if the layer ``has_memory``, and two linear maps; around each of these
+    parts dropout, residual and normalisation: behind the sum, or before the part with ``norm_first``.
+    """
+
+    has_memory: ClassVar[bool]
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        made = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made)
+        if self.has_memory:
+            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **made)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **made)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
+        if self.has_memory:
+            self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        if self.has_memory:
+            self.dropout3 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def _added(self, x: Tensor, part: Callable[[Tensor], Tensor], norm: LayerNorm) -> Tensor:
+        """``x`` and what the part makes of it, normalised."""
+        if self.norm_first:
+            return x + part(norm(x))
+        return norm(x + part(x))  # type: ignore[no-any-return]
+
+    def _attended(
+        self, x: Tensor, mask: Tensor | None, padding: Tensor | None, causal: bool, cache: KeyValueCache | None
+    ) -> Tensor:
+        if cache is not None and not isinstance(cache, KeyValueCache):
+            raise TypeError(f"cache must be a KeyValueCache, not {type(cache).__name__}")
+        found = self.self_attn(x, x, x, padding, False, mask, is_causal=causal, cache=cache)[0]
+        return self.dropout1(found)  # type: ignore[no-any-return]
+
+    def _fed_forward(self, x: Tensor) -> Tensor:
+        last = self.dropout3 if self.has_memory else self.dropout2
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
 
 
-class TransformerEncoderLayer(Module):
+class TransformerEncoderLayer(_Layer):
     """Self-attention, then two linear maps with an activation between, each with dropout, residual and normalisation:
     behind the sum, or before the part with ``norm_first``. Vaswani et al. 2017; norm first: Xiong et al. 2020.
 
@@ -48,32 +101,7 @@ class TransformerEncoderLayer(Module):
     (1, 1, 4)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        made = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **made)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
+    has_memory = False
 
     def forward(
         self,
@@ -85,24 +113,12 @@ class TransformerEncoderLayer(Module):
         cache: KeyValueCache | None = None,
     ) -> Tensor:
         """The encoded ``src``, of its shape; ``cache``, which PyTorch lacks, is :class:`MultiheadAttention`'s."""
-
-        def attended(x: Tensor) -> Tensor:
-            found = self.self_attn(
-                x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal, cache=_plain(cache, KeyValueCache)
-            )[0]
-            return self.dropout1(found)  # type: ignore[no-any-return]
-
-        if self.norm_first:
-            src = src + attended(self.norm1(src))
-            return src + self._feed_forward(self.norm2(src))
-        src = self.norm1(src + attended(src))
-        return self.norm2(src + self._feed_forward(src))  # type: ignore[no-any-return]
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
+        given = src_mask, src_key_padding_mask, is_causal, cache
+        src = self._added(src, lambda x: self._attended(x, *given), self.norm1)
+        return self._added(src, self._fed_forward, self.norm2)
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_Layer):
     """:class:`TransformerEncoderLayer` with a second attention between its parts, which looks at ``memory``.
 
     >>> import treadle.nn as nn
@@ -111,35 +127,7 @@ class TransformerDecoderLayer(Module):
     (1, 1, 4)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        made = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **made)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    has_memory = True
 
     def forward(
         self,
@@ -156,29 +144,16 @@ class TransformerDecoderLayer(Module):
     ) -> Tensor:
         """The decoded ``tgt``, of its shape; ``cache``, which PyTorch lacks, keeps the self-attention's steps."""
 
-        def attended(x: Tensor) -> Tensor:
-            found = self.self_attn(
-                x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal,
-                cache=_plain(cache, KeyValueCache),
-            )[0]  # fmt: skip
-            return self.dropout1(found)  # type: ignore[no-any-return]
-
         def informed(x: Tensor) -> Tensor:
             found = self.multihead_attn(
                 x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
             )[0]
             return self.dropout2(found)  # type: ignore[no-any-return]
 
-        if self.norm_first:
-            tgt = tgt + attended(self.norm1(tgt))
-            tgt = tgt + informed(self.norm2(tgt))
-            return tgt + self._feed_forward(self.norm3(tgt))
-        tgt = self.norm1(tgt + attended(tgt))
-        tgt = self.norm2(tgt + informed(tgt))
-        return self.norm3(tgt + self._feed_forward(tgt))  # type: ignore[no-any-return]
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
+        given = tgt_mask, tgt_key_padding_mask, tgt_is_causal, cache
+        tgt = self._added(tgt, lambda x: self._attended(x, *given), self.norm1)
+        tgt = self._added(tgt, informed, self.norm2)
+        return self._added(tgt, self._fed_forward, self.norm3)
 
 
 class _Stack(Module):

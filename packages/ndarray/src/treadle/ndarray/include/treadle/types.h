@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #define TD_MAX_NDIM 32
-#define TD_MAX_OPERANDS 4
 
 enum {
     TD_bool = 0,
