@@ -15,7 +15,8 @@ Gradients = Tensor | Sequence[Tensor | None] | None
 
 
 def _tensors(given: Tensors, what: str) -> tuple[Tensor, ...]:
-    tensors = (given,) if isinstance(given, Tensor) else tuple(given)
+    several = isinstance(given, Sequence) and not isinstance(given, Tensor)
+    tensors = tuple(given) if several else (given,)
     for each in tensors:
         if not isinstance(each, Tensor):
             raise DTypeError(f"{what} must be tensors, not {type(each).__name__}; wrap it with Tensor(...)")

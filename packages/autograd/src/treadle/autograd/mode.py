@@ -1,11 +1,13 @@
 """Whether ops record a graph: a mode of the thread, changed by context managers that always restore it."""
 
 import functools
+import inspect
 import os
 import threading
-from collections.abc import Callable
-from types import TracebackType
-from typing import ParamSpec, TypeVar
+import types
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from typing import Any, ParamSpec, TypeVar
 
 from treadle.autograd._node import STATE
 from treadle.autograd._recording import record, recording, serve, serving
@@ -44,7 +46,47 @@ def is_grad_enabled() -> bool:
     return recording()
 
 
-class set_grad_enabled:
+class _Decorator:
+    """A mode as a decorator: each call is in a block of its own."""
+
+    def _again(self) -> AbstractContextManager[None]:
+        """A block like this one."""
+        raise NotImplementedError
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        block = self._again
+        steps = inspect.isgeneratorfunction(function)
+        waits = inspect.iscoroutinefunction(function)
+
+        @functools.wraps(function)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> Any:
+            with block():
+                result: Any = function(*arguments, **keywords)
+            return _stepped(result, block) if steps else _awaited(result, block) if waits else result
+
+        return wrapped
+
+
+def _stepped(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Generator[Any, Any, Any]:
+    """A generator, or a coroutine, in the mode while its own body runs, and outside of it while it waits."""
+    resume, value = body.send, None
+    while True:
+        try:
+            with block():
+                item = resume(value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            resume, value = body.send, (yield item)
+        except BaseException as error:  # thrown in, or GeneratorExit
+            resume, value = body.throw, error
+
+
+async def _awaited(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Any:
+    return await types.coroutine(_stepped)(body, block)
+
+
+class set_grad_enabled(_Decorator):
     """Record a graph, or not, inside a ``with`` block or a decorated function; in this thread only.
 
     >>> import treadle.autograd as ag
@@ -61,19 +103,12 @@ class set_grad_enabled:
         record(self._wanted and not serving())
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         record(_mode.before.pop())
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        wanted = self._wanted
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with set_grad_enabled(wanted):
-                return function(*arguments, **keywords)
-
-        return wrapped
+    def _again(self) -> AbstractContextManager[None]:
+        return set_grad_enabled(self._wanted)
 
 
 class no_grad(set_grad_enabled):
@@ -113,21 +148,14 @@ class inference_mode(no_grad):
             serve(1)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         if self._active:
             serve(-1)
             super().__exit__(kind, error, traceback)
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        active = self._active
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with inference_mode(active):
-                return function(*arguments, **keywords)
-
-        return wrapped
+    def _again(self) -> AbstractContextManager[None]:
+        return inference_mode(self._active)
 
 
 def is_inference_mode_enabled() -> bool:
@@ -154,7 +182,7 @@ def is_lazy() -> bool:
     return _mode.lazy
 
 
-class lazy:
+class lazy(_Decorator):
     """Put ops off inside a ``with`` block or a decorated function: a node has shape and dtype, and no value yet.
 
     A value is computed when something asks for it (``.data``, ``.item()``, printing, ``backward()``, ``realize()``),
@@ -186,21 +214,14 @@ class lazy:
         _mode.lazy = self._wanted
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         _mode.lazy = self._before.pop()
         with _lock:
             STATE.lazy_blocks -= 1
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        wanted = self._wanted
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with lazy(wanted):
-                return function(*arguments, **keywords)
-
-        return wrapped
+    def _again(self) -> AbstractContextManager[None]:
+        return lazy(self._wanted)
 
 
 class intercepting:
@@ -211,7 +232,7 @@ class intercepting:
             STATE.lazy_blocks += 1
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         with _lock:
             STATE.lazy_blocks -= 1

@@ -336,7 +336,7 @@ def eye(
     >>> nd.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    shape = (operator.index(n_rows), operator.index(n_rows if n_cols is None else n_cols))
     if min(shape) < 0:
         raise ShapeError(f"eye: shape {shape} has a negative length")
     rows, columns = (arange(each, device=device) for each in shape)

@@ -12,8 +12,8 @@ from treadle.autograd._tensor import Op, Tensor
 from treadle.ndarray import AxisError, ShapeError
 
 __all__ = [
-    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "floating", "guarded", "lengths_of", "on_arrays",
-    "promote", "reduced_shape", "spread", "tried", "tried_as_view",
+    "Axis", "Shape", "axes_of", "axis_from_the_end", "call", "count_of", "fit", "floating", "guarded", "lengths_of",
+    "on_arrays", "promote", "reduced_shape", "spread", "tried", "tried_as_view",
 ]  # fmt: skip
 
 Axis = int | Sequence[int] | None
@@ -76,6 +76,14 @@ def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise AxisError(f"{op}: an axis is named twice in {axis}")
     return tuple(sorted(axes))
+
+
+def axis_from_the_end(axis: int, x: Any, y: Any, op: str) -> int:
+    """The axis that both operands have, as a negative number. Raises ShapeError."""
+    if axis >= 0 and x.ndim != y.ndim:
+        raise ShapeError(f"{op}: axis {axis} of shapes {x.shape} and {y.shape} must be counted from the end")
+    shortest = min(x.ndim, y.ndim)
+    return axes_of(axis, shortest, op)[0] - shortest
 
 
 def reduced_shape(shape: Shape, axis: Axis, keepdims: bool, op: object) -> Shape:

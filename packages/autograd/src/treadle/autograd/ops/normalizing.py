@@ -5,7 +5,7 @@ from typing import Any
 
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Axis, Shape, tried
-from treadle.autograd.ops.reductions import ReduceOp, one_axis
+from treadle.autograd.ops.reductions import ReduceOp, along
 from treadle.ndarray import DType
 
 __all__ = ["LogCumSumExp", "LogSoftmax", "LogSumExp", "Softmax"]
@@ -120,10 +120,11 @@ def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Ten
 
 
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """log(cumsum(exp(x))) along axis, which 1-D tensors need not name, without overflow.
+    """log(cumsum(exp(x))) along axis, or of all elements in C order (None), without overflow.
 
     >>> import treadle.autograd as ag
     >>> ag.logcumsumexp(ag.Tensor([1000.0, -1000.0])).tolist()
     [1000.0, 1000.0]
     """
-    return LogCumSumExp(one_axis(x, axis, "logcumsumexp"))(x)
+    x, axis = along(x, axis)
+    return LogCumSumExp(axis)(x)

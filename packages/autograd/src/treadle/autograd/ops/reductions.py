@@ -5,7 +5,8 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Axis, Shape, axes_of, count_of, reduced_shape, spread, tried
-from treadle.ndarray import DType, ShapeError
+from treadle.autograd.ops.manipulation import reshape
+from treadle.ndarray import DType
 
 __all__ = ["Cumprod", "Cumsum", "Max", "Mean", "Min", "Norm", "Prod", "ReduceOp", "Std", "Sum", "Var"]
 
@@ -325,29 +326,28 @@ def norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Norm(axis, keepdims)(x)
 
 
-def one_axis(x: Tensor, axis: int | None, name: str) -> int:
-    if axis is None:
-        if x.ndim != 1:
-            raise ShapeError(f"{name}: shape {x.shape} needs an axis")
-        return 0
-    return axis
+def along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
+    """x and the axis of it that a scan goes along: without one, that of all elements in C order."""
+    return (x, axis) if axis is not None else (x if x.ndim == 1 else reshape(x, (-1,)), 0)
 
 
 def cumsum(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The running sum along axis, which 1-D tensors need not name.
+    """The running sum along axis, or of all elements in C order (None).
 
     >>> import treadle.autograd as ag
     >>> ag.cumsum(ag.Tensor([1.0, 2.0])).tolist()
     [1.0, 3.0]
     """
-    return Cumsum(one_axis(x, axis, "cumsum"))(x)
+    x, axis = along(x, axis)
+    return Cumsum(axis)(x)
 
 
 def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The running product along axis, which 1-D tensors need not name.
+    """The running product along axis, or of all elements in C order (None).
 
     >>> import treadle.autograd as ag
     >>> ag.cumprod(ag.Tensor([2.0, 3.0])).tolist()
     [2.0, 6.0]
     """
-    return Cumprod(one_axis(x, axis, "cumprod"))(x)
+    x, axis = along(x, axis)
+    return Cumprod(axis)(x)
