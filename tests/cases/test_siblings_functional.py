@@ -55,11 +55,11 @@ def test_argument_numbers_are_integers(argnums: Any) -> None:
 
 
 REFUSED: dict[str, Any] = {
-    "list for a tangent": lambda: F.jvp(lambda x: x, [V], [[1.0, 2.0, 3.0]]),
-    "array for a tangent": lambda: F.hvp(lambda x: (x * x).sum(), [V], [np.ones(3)]),
+    "list for a tangent": lambda: F.jvp(lambda x: x, [V], [[1.0, 2.0, 3.0]]),  # type: ignore[list-item]
+    "array for a tangent": lambda: F.hvp(lambda x: (x * x).sum(), [V], [np.ones(3)]),  # type: ignore[list-item]
     "tangent of another dtype": lambda: F.jvp(lambda x: x, [V], [SINGLE]),
     "tangent of another shape": lambda: F.hvp(lambda x: x.sum(), [V], [S]),
-    "no sequence": lambda: F.jvp(lambda x: x, V, V),
+    "no sequence": lambda: F.jvp(lambda x: x, V, V),  # type: ignore[arg-type]
     "array for a gradient": lambda: F.vjp(lambda x: x * x, V)[1](np.ones(3)),  # type: ignore[arg-type]
     "gradient of another dtype": lambda: F.vjp(lambda x: x * x, V)[1](SINGLE),
     "gradient of a constant's shape": lambda: F.vjp(lambda x: S, V)[1](V),
@@ -137,7 +137,11 @@ def test_decorated_coroutines_run_in_the_mode_and_others_do_not(name: str) -> No
         return [before, state()]
 
     async def plain() -> list[bool]:
-        return [(state(), await asyncio.sleep(0))[0] for _ in range(4)]
+        seen = []
+        for _ in range(4):
+            seen.append(state())
+            await asyncio.sleep(0)
+        return seen
 
     async def both() -> Any:
         return await asyncio.gather(decorated(), plain(), decorated())

@@ -1,8 +1,8 @@
 """A function of arrays and the tensor function of the same name: one meaning, the same values and the same errors.
 
 The kind of fault of jax-ml/jax#5343 (eye of a float), numpy/numpy#30521 and dask/dask#10811 (axes of tensordot),
-numpy/numpy#3763 (the norm of nothing): an argument that makes no sense is passed over in silence, or told by an error
-from deep inside, and one that makes sense is not taken.
+numpy/numpy#3763 (the norm of nothing), a flag where an axis stands: an argument that makes no sense is passed over in
+silence, or told by an error from deep inside, and one that makes sense is not taken.
 """
 
 from typing import Any
@@ -35,6 +35,8 @@ REFUSED = """
     tensordot(a,a,axes=((5,),(0,))) tensordot(a,a,axes='ab') tensordot(a,a,axes=-1) tensordot(a,a,axes=((0,),))
     tensordot(a,a,axes=None) tensordot(a,a,axes=((0,),(0,),(0,))) clip(a,'x',1) take(a,i) take(v,v) one_hot(i,3.0)
     scatter_add(v,v,v) eye(2.5) eye(2,2.5) arange(0,1,0) linspace(0,1,2.5) full((-1,),5) logsumexp(a,axis=1.0)
+    sum(a,axis=True) sum(a,axis=(0,True)) flip(a,axis=False) permute_dims(a,(True,False)) reshape(a,(True,6))
+    zeros((2,True)) broadcast_to(v,(True,3)) arange(inf) arange(0*inf) arange(0,1,inf) arange(-1*inf,0)
     linalg.matrix_norm(a,ord=7) linalg.vector_norm(a,ord='fro') linalg.vector_norm(e,ord=-1*inf) linalg.det(a)
     linalg.matrix_power(q,1.5) linalg.matrix_power(a,2) linalg.cross(v,v,axis=3) linalg.cross(a,q) linalg.inv(0*q)
     fft.fft(a,norm='x') fft.ifft(a,n=2.5) fft.fft(a,n=0) fft.fftn(a,axes=(0,0)) fft.rfft(1j*a) fft.fftshift(a,axes=5)

@@ -242,3 +242,46 @@ def test_comparisons_are_told_as_breaks() -> None:
     w = _leaf(1.0, 2.0)
     answer = ag.connection(w, (w > 0.0).astype("float64").sum())
     assert not answer and "comparison" in answer.breaks[0].reason
+
+
+OPS = [
+    name
+    for name, each in sorted(vars(ag.ops).items())
+    if isinstance(each, type) and issubclass(each, ag.Op) and name not in ("BinaryOp", "ReduceOp", "UnaryOp")
+]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("name", OPS)
+def test_ops_tell_a_wrong_number_of_operands(name: str, lazy: bool) -> None:
+    try:
+        op = getattr(ag.ops, name)()
+    except TypeError:  # one that must be configured
+        return
+    for count in (0,) if name in ("Concat", "Stack") else (0, 5):
+        with ag.lazy(lazy), pytest.raises(nd.TreadleError):
+            op(*[_leaf(1.0, 2.0)] * count)
+
+
+def test_an_error_of_an_own_op_is_not_taken_for_one_of_the_number_of_operands() -> None:
+    class Faulty(ag.Op):
+        def forward(self, xp: Any, *arrays: Any) -> Any:
+            first, second = [1]
+            return arrays[0], (first, second)
+
+    class Two(ag.Op):
+        def forward(self, xp: Any, x: Any, y: Any) -> Any:  # type: ignore[override]
+            return x, ()
+
+        def infer(self, shapes: Any, dtypes: Any) -> Any:
+            (shape, _), (dtype, _) = shapes, dtypes
+            return shape, dtype
+
+    for lazy in (False, True):
+        with ag.lazy(lazy):
+            with pytest.raises(ValueError, match="unpack"):
+                Faulty()(_leaf(1.0))
+            with pytest.raises(ag.OpContractError, match=r"Two\(\) does not take 1 tensor$"):
+                Two()(_leaf(1.0))
+            with pytest.raises(ag.OpContractError, match=r"Two\(\) does not take 3 tensors$"):
+                Two()(*[_leaf(1.0)] * 3)

@@ -30,9 +30,9 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, Sequence) else ()
-    if not all(isinstance(each, int) for each in (positions or (argnums,))) and argnums != ():
+def _positions(argnums: Any, count: int, name: str) -> tuple[int, ...]:
+    positions = tuple(argnums) if isinstance(argnums, list | tuple | range) else (argnums,)
+    if not all(isinstance(each, int) for each in positions):
         raise ArgumentError(f"{name}: argnums is {argnums!r}; pass an int or a sequence, each an int")
     for each in positions:
         if not -count <= each < count:

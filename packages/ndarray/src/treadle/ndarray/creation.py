@@ -258,6 +258,8 @@ def arange(
     if step == 0:
         raise ShapeError("arange: step is 0")
     whole = all(isinstance(each, int) for each in (start, stop, step))
+    if not whole and not all(map(math.isfinite, (start, stop, step))):
+        raise RangeError(f"arange: start {start}, stop {stop} and step {step} must be finite")
     length = max(0, -((start - stop) // step) if whole else math.ceil((stop - start) / step))
     wanted = (_int64 if whole else _float32) if dtype is None else dtype_named(dtype)
     if wanted.kind in "bc":

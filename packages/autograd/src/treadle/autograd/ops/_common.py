@@ -54,7 +54,8 @@ def lengths_of(op: str, given: Any, what: str = "a shape is") -> Shape:
     """What is given as an int or a sequence of ints, as a tuple. Raises ShapeError."""
     several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) != 0
     try:
-        return tuple(operator.index(each) for each in (given if several else (given,)))
+        lengths = given if several else (given,)
+        return tuple(operator.index(None if isinstance(each, bool) else each) for each in lengths)
     except TypeError:
         raise ShapeError(f"{op}: {what} an int or a sequence of ints, not {given!r}") from None
 
@@ -67,7 +68,7 @@ def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
     axes = []
     for each in given:
         try:
-            number = operator.index(each)
+            number = operator.index(None if isinstance(each, bool) else each)
         except TypeError:
             raise ShapeError(f"{op}: axis {each!r} is no integer") from None
         if not -ndim <= number < ndim:
@@ -82,7 +83,7 @@ def axis_from_the_end(axis: int, x: Any, y: Any, op: str) -> int:
     """The axis that both operands have, as a negative number. Raises ShapeError."""
     if axis >= 0 and x.ndim != y.ndim:
         raise ShapeError(f"{op}: axis {axis} of shapes {x.shape} and {y.shape} must be counted from the end")
-    shortest = min(x.ndim, y.ndim)
+    shortest: int = min(x.ndim, y.ndim)
     return axes_of(axis, shortest, op)[0] - shortest
 
 
