@@ -285,3 +285,24 @@ def test_an_error_of_an_own_op_is_not_taken_for_one_of_the_number_of_operands() 
                 Two()(_leaf(1.0))
             with pytest.raises(ag.OpContractError, match=r"Two\(\) does not take 3 tensors$"):
                 Two()(*[_leaf(1.0)] * 3)
+
+
+def test_a_rule_that_writes_into_its_gradient_is_told() -> None:
+    """Another rule, and the caller, may hold the same array."""
+    tripled = ag.function_op(lambda xp, x: x * 3.0, lambda xp, grad, x: grad.__imul__(3.0), name="Tripled")
+    x, seed = _leaf(1.0, 2.0), ag.Tensor(np.ones(2))
+    with pytest.raises(ag.OpContractError, match=r"Tripled\(\): backward writes into the gradient"):
+        tripled(x).backward(seed)
+    with pytest.raises(ag.OpContractError, match=r"Tripled\(\): backward writes"):
+        y = x * 1.0
+        ag.backward([tripled(y) + y], [ag.Tensor(np.ones(2))])
+
+
+@pytest.mark.parametrize("check", [ag.gradcheck, ag.gradgradcheck])
+def test_gradient_checks_tell_what_is_no_tensor(check: Any) -> None:
+    with pytest.raises(nd.DTypeError, match="input 0 is a ndarray"):
+        check(ag.exp, np.ones(2))
+    with pytest.raises(nd.DTypeError, match="input 1 is a float"):
+        check(ag.add, [_leaf(1.0), 2.0])
+    with pytest.raises(nd.DTypeError, match="gives a float"):
+        check(lambda x: 1.0, _leaf(1.0))

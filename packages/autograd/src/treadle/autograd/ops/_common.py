@@ -50,12 +50,18 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
     )
 
 
+def _index(value: Any) -> int:
+    """The value as an int. Raises TypeError, for a flag too."""
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
 def lengths_of(op: str, given: Any, what: str = "a shape is") -> Shape:
     """What is given as an int or a sequence of ints, as a tuple. Raises ShapeError."""
     several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) != 0
     try:
-        lengths = given if several else (given,)
-        return tuple(operator.index(None if isinstance(each, bool) else each) for each in lengths)
+        return tuple(_index(each) for each in (given if several else (given,)))
     except TypeError:
         raise ShapeError(f"{op}: {what} an int or a sequence of ints, not {given!r}") from None
 
@@ -68,7 +74,7 @@ def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
     axes = []
     for each in given:
         try:
-            number = operator.index(None if isinstance(each, bool) else each)
+            number = _index(each)
         except TypeError:
             raise ShapeError(f"{op}: axis {each!r} is no integer") from None
         if not -ndim <= number < ndim:
