@@ -233,3 +233,13 @@ def test_logaddexp_of_infinities_twice(dtype: str) -> None:  # pytorch/pytorch#4
         z = ag.Tensor([-math.inf, 2.0], dtype=dtype, requires_grad=True)
         scalar(z).sum().backward()
         assert z.grad is not None and z.grad.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "expected"),
+    [(ag.atan, 300.0, 1 / 90001), (ag.log10, 60000.0, 1 / (60000 * math.log(10))), (ag.asinh, 300.0, 1 / 300)],
+)
+def test_derivatives_in_float16_whose_parts_would_overflow(function: Any, at: float, expected: float) -> None:
+    x = ag.Tensor([at, -at], dtype="float16", requires_grad=True)
+    function(x)[0].backward()
+    assert x.grad is not None and x.grad[0].item() == pytest.approx(expected, abs=6e-8, rel=2e-3)
