@@ -157,6 +157,12 @@ class Methods(Node):
     def __and__(self, other: Any) -> "Tensor":
         return _functions.bitwise_and(self, other)
 
+    def __lshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_left_shift(self, other)
+
+    def __rshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_right_shift(self, other)
+
     def __or__(self, other: Any) -> "Tensor":
         return _functions.bitwise_or(self, other)
 
@@ -177,6 +183,12 @@ class Methods(Node):
 
     def __rmod__(self, other: Any) -> "Tensor":
         return _functions.remainder(other, self)
+
+    def __rlshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_left_shift(other, self)
+
+    def __rrshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_right_shift(other, self)
 
     def __rand__(self, other: Any) -> "Tensor":
         return _functions.bitwise_and(other, self)
@@ -255,7 +267,7 @@ class Methods(Node):
         given = axes[0] if len(axes) == 1 else axes
         return _functions.permute_dims(self, tuple(range(self.ndim))[::-1] if given is None or axes == () else given)
 
-    def squeeze(self, axis: Any) -> "Tensor":
+    def squeeze(self, axis: Any = None) -> "Tensor":
         """:func:`treadle.autograd.squeeze`."""
         return _functions.squeeze(self, axis)
 
