@@ -175,6 +175,28 @@ def test_remainders_have_gradients(dtype: str) -> None:
     assert by_divisor is not None and by_divisor.tolist() == [-2.0, 3.0, 4.0, -3.0, 0.0]
 
 
+SCANS: dict[str, tuple[list[float], list[float]]] = {
+    "far from 0": ([1e5, 1e5 + 1.0, 1e5 - 1.0], [1.513670, 1.396300, 0.090031]),
+    "nothing in front": ([-math.inf, -math.inf, 1.0, 2.0], [0.0, 0.0, 1.268941, 0.731059]),
+    "nothing at all": ([-math.inf] * 3, [0.0] * 3),
+    "far apart": ([0.0, -1000.0, 1000.0], [2.0, 0.0, 1.0]),
+    "falling": ([1000.0, 0.0, -1000.0], [3.0, 0.0, 0.0]),
+    "endless": ([1.0, math.inf, 2.0], [1.0, math.nan, 0.0]),
+    "undefined": ([1.0, math.nan, 2.0], [math.nan] * 3),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SCANS)
+def test_gradients_of_running_logarithms_of_sums(name: str, dtype: str) -> None:
+    """pytorch/pytorch#49724, tinygrad/tinygrad#17853: the sum over j >= i of exp(x_i - y_j)."""
+    values, expected = SCANS[name]
+    x = ag.Tensor(values, dtype=dtype, requires_grad=True)
+    ag.logcumsumexp(x).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), expected, atol=1e-6)
+
+
 # --- repeated uses --------------------------------------------------------------------------------------------------
 USES: dict[str, tuple[Any, Any]] = {
     "list": (lambda x: x[[0, 0, 2, -1]], lambda x: x[[0, 0, 2, -1]]),

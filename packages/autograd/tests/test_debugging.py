@@ -3,7 +3,6 @@
 import gc
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +58,12 @@ def test_paths_add_up_and_are_the_largest() -> None:
     assert [str(node.op) for node in paths.largest[0].nodes][-2:] == ["Multiply(right=2.0)", "None"]
 
 
-def test_paths_of_a_diamond_of_depth_60_take_linear_time() -> None:
+def test_paths_of_a_diamond_of_depth_60_are_counted_without_walking_each() -> None:
     x = _leaf(1.0)
     y: Any = x
     for _ in range(60):
         y = y * 0.75 + y * 0.25
-    started = time.perf_counter()
     paths = ag.why(x, y).paths(k=3, beam=8)
-    assert time.perf_counter() - started < 20.0
     assert paths.count == 2**60
     assert paths.largest[0].magnitude == pytest.approx(0.75**60)
     total = float(paths.remainder) + sum(float(each.gradient) for each in paths.largest)

@@ -242,3 +242,67 @@ def test_comparisons_are_told_as_breaks() -> None:
     w = _leaf(1.0, 2.0)
     answer = ag.connection(w, (w > 0.0).astype("float64").sum())
     assert not answer and "comparison" in answer.breaks[0].reason
+
+
+OPS = [
+    name
+    for name, each in sorted(vars(ag.ops).items())
+    if isinstance(each, type) and issubclass(each, ag.Op) and name not in ("BinaryOp", "ReduceOp", "UnaryOp")
+]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("name", OPS)
+def test_ops_tell_a_wrong_number_of_operands(name: str, lazy: bool) -> None:
+    try:
+        op = getattr(ag.ops, name)()
+    except TypeError:  # one that must be configured
+        return
+    for count in (0,) if name in ("Concat", "Stack") else (0, 5):
+        with ag.lazy(lazy), pytest.raises(nd.TreadleError):
+            op(*[_leaf(1.0, 2.0)] * count)
+
+
+def test_an_error_of_an_own_op_is_not_taken_for_one_of_the_number_of_operands() -> None:
+    class Faulty(ag.Op):
+        def forward(self, xp: Any, *arrays: Any) -> Any:
+            first, second = [1]
+            return arrays[0], (first, second)
+
+    class Two(ag.Op):
+        def forward(self, xp: Any, x: Any, y: Any) -> Any:  # type: ignore[override]
+            return x, ()
+
+        def infer(self, shapes: Any, dtypes: Any) -> Any:
+            (shape, _), (dtype, _) = shapes, dtypes
+            return shape, dtype
+
+    for lazy in (False, True):
+        with ag.lazy(lazy):
+            with pytest.raises(ValueError, match="unpack"):
+                Faulty()(_leaf(1.0))
+            with pytest.raises(ag.OpContractError, match=r"Two\(\) does not take 1 tensor$"):
+                Two()(_leaf(1.0))
+            with pytest.raises(ag.OpContractError, match=r"Two\(\) does not take 3 tensors$"):
+                Two()(*[_leaf(1.0)] * 3)
+
+
+def test_a_rule_that_writes_into_its_gradient_is_told() -> None:
+    """Another rule, and the caller, may hold the same array."""
+    tripled = ag.function_op(lambda xp, x: x * 3.0, lambda xp, grad, x: grad.__imul__(3.0), name="Tripled")
+    x, seed = _leaf(1.0, 2.0), ag.Tensor(np.ones(2))
+    with pytest.raises(ag.OpContractError, match=r"Tripled\(\): backward writes into the gradient"):
+        tripled(x).backward(seed)
+    with pytest.raises(ag.OpContractError, match=r"Tripled\(\): backward writes"):
+        y = x * 1.0
+        ag.backward([tripled(y) + y], [ag.Tensor(np.ones(2))])
+
+
+@pytest.mark.parametrize("check", [ag.gradcheck, ag.gradgradcheck])
+def test_gradient_checks_tell_what_is_no_tensor(check: Any) -> None:
+    with pytest.raises(nd.DTypeError, match="input 0 is a ndarray"):
+        check(ag.exp, np.ones(2))
+    with pytest.raises(nd.DTypeError, match="input 1 is a float"):
+        check(ag.add, [_leaf(1.0), 2.0])
+    with pytest.raises(nd.DTypeError, match="gives a float"):
+        check(lambda x: 1.0, _leaf(1.0))

@@ -217,3 +217,29 @@ def test_gelu_tanh_of_values_whose_square_overflows(dtype: str) -> None:
     ag.gelu_tanh(x).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_logaddexp_of_infinities_twice(dtype: str) -> None:  # pytorch/pytorch#49724, pytorch/pytorch#196787
+    pairs = [(-math.inf, -math.inf), (-math.inf, 1.0), (1.0, math.inf), (1000.0, 0.0), (0.0, -800.0), (5.0, 5.0)]
+    expected = [(0.0, 0.0), (0.0, 1.0), (0.0, 1.0), (1.0, 0.0), (1.0, 0.0), (0.5, 0.5)]
+    x, y = (ag.Tensor(list(each), dtype=dtype, requires_grad=True) for each in zip(*pairs, strict=True))
+    first = ag.grad(ag.logaddexp(x, y).sum(), [x, y], create_graph=True)
+    for found, wanted in zip(first, zip(*expected, strict=True), strict=True):
+        assert found is not None and found.tolist() == list(wanted)
+    for found in ag.grad((first[0] * 2.0 + first[1]).sum(), [x, y]):  # type: ignore[operator, union-attr]
+        assert found is not None and [abs(each) for each in found.tolist()] == [0.0] * 5 + [0.25]
+    for scalar in (lambda x: ag.logaddexp(x, -math.inf), lambda x: ag.logaddexp(-math.inf, x)):
+        z = ag.Tensor([-math.inf, 2.0], dtype=dtype, requires_grad=True)
+        scalar(z).sum().backward()
+        assert z.grad is not None and z.grad.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "expected"),
+    [(ag.atan, 300.0, 1 / 90001), (ag.log10, 60000.0, 1 / (60000 * math.log(10))), (ag.asinh, 300.0, 1 / 300)],
+)
+def test_derivatives_in_float16_whose_parts_would_overflow(function: Any, at: float, expected: float) -> None:
+    x = ag.Tensor([at, -at], dtype="float16", requires_grad=True)
+    function(x)[0].backward()
+    assert x.grad is not None and x.grad[0].item() == pytest.approx(expected, abs=6e-8, rel=2e-3)

@@ -248,3 +248,20 @@ def test_assignment(device: str) -> None:
     with ag.no_grad():
         w[ag.Tensor([0, 1])] = 4.0
     assert w.tolist() == [4.0, 4.0, 3.0]
+
+
+def test_shifts_are_operators_too() -> None:
+    x = ag.Tensor([1, 2, 5])
+    assert (x << 1).tolist() == [2, 4, 10] and (x >> 1).tolist() == [0, 1, 2]
+    assert (1 << x).tolist() == [2, 4, 32] and (64 >> x).tolist() == [32, 16, 2]
+    with pytest.raises(nd.DTypeError, match="bitwise_left_shift"):
+        ag.Tensor([1.0]) << 1
+
+
+def test_a_list_of_tensors_does_not_lose_their_gradients_unnoticed() -> None:
+    x = ag.Tensor(1.5, requires_grad=True)
+    for function in (ag.Tensor, nd.asarray, ag.tensor):
+        with pytest.raises(nd.DTypeError, match=r"stack\(\) such, or take detach"):
+            function([x, 2.0])
+        assert function([x.detach(), 2.0]).tolist() == [1.5, 2.0]  # type: ignore[attr-defined]
+    assert ag.Tensor([[1.0]]).squeeze().shape == ()

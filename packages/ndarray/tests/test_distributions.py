@@ -274,3 +274,26 @@ def test_the_default_generator_has_them_all() -> None:
         )
         drawn = getattr(nd.random, name)(*arguments)
         assert drawn.item() == getattr(Generator(1), name)(*arguments).item()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0.0, math.inf), (-math.inf, 0.0), (math.nan, 1.0), (0.0, math.nan), (-1e308, 1e308), (2.0, 1.0)],
+)
+def test_uniform_numbers_lie_between_finite_ends(low: float, high: float, dtype: str) -> None:
+    """numpy/numpy#8226, numpy/numpy#27961, jax-ml/jax#14003"""
+    with pytest.raises(nd.RangeError, match="uniform"):
+        Generator(0).uniform(low, high, (3,), dtype=dtype)
+    assert Generator(0).uniform(1.0, 1.0, (2,), dtype=dtype).tolist()[0].real == 1.0
+
+
+@pytest.mark.parametrize(
+    "state",
+    [None, {}, {"seed": 1}, {"seed": 1, "counter": -1}, {"seed": 1, "counter": 2**64}, {"seed": 1.0, "counter": 0}],
+)
+def test_a_damaged_state_is_refused_and_changes_nothing(state: Any) -> None:
+    generator = Generator(3)
+    with pytest.raises(nd.ArgumentError, match="set_state"):
+        generator.set_state(state)
+    assert generator.state() == Generator(3).state()

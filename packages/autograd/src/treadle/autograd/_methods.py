@@ -59,10 +59,10 @@ class Methods(Node):
         """The number of elements."""
         return self._data.size if self._data is not None else math.prod(self._spec[0])
 
-    # What type checkers see: with the method alone they would take any name for an attribute.
-    __getattr__ = None  # type: ignore[misc]
+    if TYPE_CHECKING:  # with the method alone any name would be an attribute; at run time subclasses would find None
+        __getattr__ = None  # type: ignore[misc]
 
-    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]  # noqa: F811
+    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]
         """Called for what is not there; the error says how it is written here."""
         from treadle.autograd._hints import no_attribute
 
@@ -157,6 +157,12 @@ class Methods(Node):
     def __and__(self, other: Any) -> "Tensor":
         return _functions.bitwise_and(self, other)
 
+    def __lshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_left_shift(self, other)
+
+    def __rshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_right_shift(self, other)
+
     def __or__(self, other: Any) -> "Tensor":
         return _functions.bitwise_or(self, other)
 
@@ -177,6 +183,12 @@ class Methods(Node):
 
     def __rmod__(self, other: Any) -> "Tensor":
         return _functions.remainder(other, self)
+
+    def __rlshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_left_shift(other, self)
+
+    def __rrshift__(self, other: Any) -> "Tensor":
+        return _functions.bitwise_right_shift(other, self)
 
     def __rand__(self, other: Any) -> "Tensor":
         return _functions.bitwise_and(other, self)
@@ -255,7 +267,7 @@ class Methods(Node):
         given = axes[0] if len(axes) == 1 else axes
         return _functions.permute_dims(self, tuple(range(self.ndim))[::-1] if given is None or axes == () else given)
 
-    def squeeze(self, axis: Any) -> "Tensor":
+    def squeeze(self, axis: Any = None) -> "Tensor":
         """:func:`treadle.autograd.squeeze`."""
         return _functions.squeeze(self, axis)
 

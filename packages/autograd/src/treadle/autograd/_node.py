@@ -230,8 +230,8 @@ class Node:
 
     def _freed(self) -> GraphFreedError:
         return GraphFreedError(
-            f"the graph behind the result of {self._op}{self._built_at()} was freed by an earlier backward; pass "
-            "retain_graph=True to that backward to use the graph again"
+            f"the graph behind the result of {self._op}{self._built_at()} was freed by an earlier backward, whether "
+            "or not it reached its end; pass retain_graph=True to that backward to use the graph again"
         )
 
     def _built_at(self) -> str:

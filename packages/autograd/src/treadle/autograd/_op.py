@@ -2,14 +2,19 @@
 
 import functools
 import inspect
+import linecache
 from typing import Any
 
-from treadle.ndarray import DTypeError, NDArray
+from treadle.autograd.errors import OpContractError
+from treadle.ndarray import DTypeError, NDArray, TreadleError
 
 __all__ = [
-    "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "named", "refuse",
-    "rule_of",
+    "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "miscounted",
+    "named", "refuse", "rule_of",
 ]  # fmt: skip
+
+
+_COUNTING = ("values to unpack", "positional arg", "tuple index out of range")
 
 
 def configuration(op: object) -> dict[str, Any]:
@@ -86,6 +91,23 @@ def refuse(op: object, index: int, value: Any) -> DTypeError:
     """The error for an operand that is no tensor."""
     kind = type(value).__name__
     return DTypeError(f"{op}: operand {index} is of type {kind}, not a Tensor; wrap it with Tensor(...)")
+
+
+def miscounted(op: Any, count: int, error: Exception) -> Exception:
+    """The error of a number of operands that an op's ``forward`` or ``infer`` does not take, or the error as it is."""
+    text, trace = str(error), error.__traceback__
+    if isinstance(error, TreadleError) or not any(each in text for each in _COUNTING):
+        return error
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    for method in (op.forward, op.infer):
+        ours = text.startswith(f"{method.__qualname__}() ")
+        if trace is not None and trace.tb_frame.f_code is getattr(method, "__code__", None):
+            line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+            ours = any(each in line for each in ("arrays", "shapes", "dtypes"))  # what the operands are unpacked from
+        if ours:
+            return OpContractError(f"{op} does not take {count} tensor{'' if count == 1 else 's'}")
+    return error
 
 
 def named(name: str, options: dict[str, Any]) -> Any:

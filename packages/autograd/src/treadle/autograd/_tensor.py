@@ -34,12 +34,9 @@ _NEGATIVE: Any = None
 def bind(functions: Any, differentiate: Any, defer: Any) -> None:
     """Take the functions that operators of tensors stand for, the engine, and what lazy mode does with a call."""
     global _differentiate, _defer, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POW, _MATMUL, _NEGATIVE
-    _differentiate = differentiate
-    _defer = defer
-    _ADD = functions.add
-    _SUBTRACT = functions.subtract
-    _MULTIPLY = functions.multiply
-    _DIVIDE = functions.divide
+    _differentiate, _defer = differentiate, defer
+    _ADD, _SUBTRACT = functions.add, functions.subtract
+    _MULTIPLY, _DIVIDE = functions.multiply, functions.divide
     _POW = functions.pow
     _MATMUL = functions.matmul
     _NEGATIVE = functions.negative
@@ -162,14 +159,17 @@ def _forward(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
     """What ``forward`` gives for the operands' arrays, once it is known to be an array and a tuple."""
     count = len(inputs)
     result: Any
-    if count == 2:
-        first, second = inputs
-        result = op.forward(_nd, first._data, second._data)
-    elif count == 1:
-        first = inputs[0]
-        result = op.forward(_nd, first._data)
-    else:
-        result = op.forward(_nd, *[node._data for node in inputs])
+    try:
+        if count == 2:
+            first, second = inputs
+            result = op.forward(_nd, first._data, second._data)
+        elif count == 1:
+            first = inputs[0]
+            result = op.forward(_nd, first._data)
+        else:
+            result = op.forward(_nd, *[node._data for node in inputs])
+    except (TypeError, ValueError) as error:
+        raise _op.miscounted(op, count, error)  # noqa: B904
     if type(result) is not tuple or len(result) != 2 or type(result[0]) is not _array_type:
         raise OpContractError(f"{op}: forward must return (array, saved), not {_op.kind_of(result)}")
     if type(result[1]) is not tuple:
@@ -221,8 +221,7 @@ class Tensor(Methods):
 
     ``data`` is an array or what ``treadle.ndarray.asarray`` takes (whose memory is shared where it can be), or another
     tensor. ``requires_grad`` (floating and complex dtypes only) makes ops on it record a graph, and ``backward()`` fill
-    ``.grad``.
-    ``name`` is shown in pictures of the graph.
+    ``.grad``. ``name`` is shown in pictures of the graph.
 
     Python and NumPy scalars are weak beside a tensor: ``x * 2.5`` keeps x's floating dtype.
 

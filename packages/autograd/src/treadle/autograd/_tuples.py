@@ -8,6 +8,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
+from treadle.autograd._op import miscounted
 from treadle.autograd._tensor import Op, Tensor, constant, recorded
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled
@@ -100,7 +101,10 @@ class TupleOp(Op):
 
             if any(isinstance(each, Batched) for each in inputs):
                 return batched_call(self, inputs)
-        result: Any = self.forward(nd, *[each.data for each in inputs])
+        try:
+            result: Any = self.forward(nd, *[each.data for each in inputs])
+        except (TypeError, ValueError) as error:
+            raise miscounted(self, len(inputs), error)  # noqa: B904
         if (
             type(result) is not tuple
             or len(result) != 2

@@ -119,8 +119,17 @@ def gradcheck(
     >>> ag.gradcheck(lambda x: ag.exp(x) * x, ag.Tensor([[0.5, 1.0]], requires_grad=True))
     True
     """
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    return _check(function, given, h, atol, rtol, False)
+    return _check(function, _given(inputs, "gradcheck"), h, atol, rtol, False)
+
+
+def _given(inputs: Any, name: str) -> tuple[Tensor, ...]:
+    given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    for number, each in enumerate(given):
+        if not isinstance(each, Tensor):
+            raise DTypeError(
+                f"{name}: input {number} is a {type(each).__name__}, not a Tensor; wrap it with Tensor(...)"
+            )
+    return given
 
 
 def _check(
@@ -195,7 +204,11 @@ def _difference_of(
 
 
 def _outputs(value: Any) -> tuple[Tensor, ...]:
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    outputs = tuple(value) if isinstance(value, list | tuple) else (value,)
+    for each in outputs:
+        if not isinstance(each, Tensor):
+            raise DTypeError(f"gradcheck: the function gives a {type(each).__name__}, not a Tensor or several")
+    return outputs
 
 
 def _weights(output: Tensor) -> NDArray:
@@ -226,7 +239,7 @@ def gradgradcheck(
     >>> ag.gradgradcheck(lambda x: ag.exp(x) * x, ag.Tensor([[0.5, 1.0]], requires_grad=True))
     True
     """
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    given = _given(inputs, "gradgradcheck")
     checked = [number for number, each in enumerate(given) if each.requires_grad]
     outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
     seeds = [Tensor(_weights(each), requires_grad=True) for each in outputs]

@@ -15,6 +15,7 @@ from treadle.autograd.ops.fourier import OTHER_NORM, FourierTransform
 from treadle.autograd.ops.manipulation import astype
 from treadle.autograd.ops.rearranging import roll
 from treadle.ndarray import ShapeError
+from treadle.ndarray._edge import guard_all
 
 __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
@@ -201,3 +202,6 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object 
     [0.0, 0.5, 1.0]
     """
     return constant(nd.fft.rfftfreq(n, d=d, dtype=dtype, device=device))  # type: ignore[arg-type]
+
+
+guard_all(globals(), __all__, "treadle.autograd.fft")

@@ -16,12 +16,13 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import functions as _functions
+from treadle.autograd._op import kind_of
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import GradientError
 from treadle.autograd.gradients import grad as _grad
 from treadle.autograd.mode import enable_grad, is_inference_mode_enabled
 from treadle.autograd.vectorizing import Batched, vmap
-from treadle.ndarray import DTypeError, ShapeError
+from treadle.ndarray import ArgumentError, DTypeError, ShapeError
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
@@ -29,8 +30,10 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+def _positions(argnums: Any, count: int, name: str) -> tuple[int, ...]:
+    positions = tuple(argnums) if isinstance(argnums, list | tuple | range) else (argnums,)
+    if not all(isinstance(each, int) for each in positions):
+        raise ArgumentError(f"{name}: argnums is {argnums!r}; pass an int or a sequence, each an int")
     for each in positions:
         if not -count <= each < count:
             raise GradientError(f"{name}: argnums names argument {each}, of {count} arguments")
@@ -82,6 +85,49 @@ def _output(value: Any, name: str) -> Tensor:
     return value
 
 
+def _differentiable(value: Any, name: str) -> Tensor:
+    output = _output(value, name)
+    if output.dtype.kind not in "fc":
+        raise DTypeError(f"{name}: the function's result is of dtype {output.dtype.name}, which has no gradient")
+    return output
+
+
+def _with_aux(result: Any, name: str) -> tuple[Any, Any]:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise DTypeError(f"{name}: with has_aux the function must return (value, anything), not {kind_of(result)}")
+    return result
+
+
+def _detached(value: Any) -> Any:
+    """What a function returned beside its value, with tensors that have left its graph."""
+    if isinstance(value, Tensor):
+        return value.detach()
+    if isinstance(value, dict):
+        return {name: _detached(each) for name, each in value.items()}
+    return type(value)([_detached(each) for each in value]) if type(value) in (tuple, list) else value
+
+
+def _check_tangents(primals: Sequence[Tensor], tangents: Sequence[Tensor], name: str) -> None:
+    """That there is a tensor of its shape and dtype for each argument."""
+    for what, given in (("arguments", primals), ("tangents", tangents)):
+        if isinstance(given, Tensor) or not isinstance(given, Sequence):
+            raise DTypeError(f"{name}: the {what} are a sequence of tensors, not a {type(given).__name__}")
+    if len(primals) != len(tangents):
+        raise GradientError(f"{name}: {len(primals)} arguments and {len(tangents)} tangents")
+    for index, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
+        if isinstance(primal, Tensor):
+            _check_like(tangent, primal, f"{name}: tangent {index}")
+
+
+def _check_like(value: Any, like: Tensor, what: str) -> None:
+    if not isinstance(value, Tensor):
+        raise DTypeError(f"{what} is a {type(value).__name__}, not a Tensor; wrap it with Tensor(...)")
+    if value.shape != like.shape:
+        raise ShapeError(f"{what} has shape {value.shape}; it must be {like.shape}")
+    if value.dtype is not like.dtype:
+        raise DTypeError(f"{what} is of dtype {value.dtype.name}; it must be {like.dtype.name}")
+
+
 def _refuse_batched(value: Tensor, name: str) -> None:
     if isinstance(value, Batched):
         raise GradientError(
@@ -102,7 +148,8 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
     """A function that gives ``(function(*arguments), gradient)``, for a function with a scalar result.
 
     ``argnums`` says by which positional arguments to differentiate: one number gives one gradient, a sequence a tuple.
-    With ``has_aux`` the function returns ``(value, anything)``, and so does the first part of the result. An argument
+    With ``has_aux`` the function returns ``(value, anything)``, and so does the first part of the result, in which
+    tensors have left the function's graph. An argument
     that the value does not depend on has a gradient of zeros.
 
     Raises ShapeError when the result is not a scalar, DTypeError when it, or an argument, is not a floating tensor.
@@ -119,7 +166,8 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
         given, variables = _variables(arguments, positions, "value_and_grad")
         with enable_grad():
             result = function(*given, **keywords)
-        value = _output(result[0] if has_aux else result, "value_and_grad")
+        value, aux = _with_aux(result, "value_and_grad") if has_aux else (result, None)
+        value = _differentiable(value, "value_and_grad")
         if value.size != 1:
             raise ShapeError(f"value_and_grad: the function's result has shape {value.shape}, not that of a scalar")
         nested = _is_nested(arguments, value, variables)
@@ -127,7 +175,7 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
         if value.requires_grad:
             found = _grad(value, variables, create_graph=nested, allow_unused=True)
             gradients = _filled(found, variables)
-        outer = result if nested else (value.detach(), *result[1:]) if has_aux else value.detach()
+        outer = result if nested else (value.detach(), _detached(aux)) if has_aux else value.detach()
         return outer, gradients[0] if isinstance(argnums, int) else tuple(gradients)
 
     return transformed
@@ -170,6 +218,7 @@ def vjp(function: Function, *primals: Tensor) -> tuple[Tensor, Callable[[Tensor]
     nested = _is_nested(primals, result, variables)
 
     def pullback(gradient: Tensor) -> tuple[Tensor, ...]:
+        _check_like(gradient, result, "vjp: the gradient")
         if not result.requires_grad:
             return tuple(_filled([None] * len(variables), variables))
         again = nested or gradient.requires_grad
@@ -191,11 +240,7 @@ def jvp(function: Function, primals: Sequence[Tensor], tangents: Sequence[Tensor
     >>> moved.tolist()
     [2.0, 2.0]
     """
-    if len(primals) != len(tangents):
-        raise GradientError(f"jvp: {len(primals)} arguments and {len(tangents)} tangents")
-    for index, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
-        if primal.shape != tangent.shape:
-            raise ShapeError(f"jvp: argument {index} has shape {primal.shape}, its tangent {tangent.shape}")
+    _check_tangents(primals, tangents, "jvp")
     given, variables = _variables(tuple(primals), tuple(range(len(primals))), "jvp")
     with enable_grad():
         result = _output(function(*given), "jvp")
@@ -227,7 +272,7 @@ def jacobian(function: Function, argnums: Argnums = 0) -> Callable[..., Any]:
         positions = _positions(argnums, len(arguments), "jacobian")
         given, variables = _variables(arguments, positions, "jacobian")
         with enable_grad():
-            result = _output(function(*given, **keywords), "jacobian")
+            result = _differentiable(function(*given, **keywords), "jacobian")
         nested = _is_nested(arguments, result, variables)
         rows: list[list[Tensor]] = [[] for _ in variables]
         for place in range(result.size):
@@ -274,8 +319,7 @@ def hvp(function: Function, primals: Sequence[Tensor], tangents: Sequence[Tensor
     >>> product.tolist()
     [6.0, 12.0]
     """
-    if len(primals) != len(tangents):
-        raise GradientError(f"hvp: {len(primals)} arguments and {len(tangents)} tangents")
+    _check_tangents(primals, tangents, "hvp")
     given, variables = _variables(tuple(primals), tuple(range(len(primals))), "hvp")
     with enable_grad():
         value = _output(function(*given), "hvp")

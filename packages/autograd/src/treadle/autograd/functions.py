@@ -114,6 +114,7 @@ from treadle.autograd.ops.unary import (
     tanh,
 )
 from treadle.autograd.vectorizing import Batched, batched_constant
+from treadle.ndarray._edge import guard_all
 from treadle.ndarray.opset import OPS, Family
 
 
@@ -386,3 +387,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]  # fmt: skip
+
+guard_all(globals(), __all__, "treadle.autograd")

@@ -15,7 +15,7 @@ Gradients = Tensor | Sequence[Tensor | None] | None
 
 
 def _tensors(given: Tensors, what: str) -> tuple[Tensor, ...]:
-    tensors = (given,) if isinstance(given, Tensor) else tuple(given)
+    tensors = (given,) if isinstance(given, Tensor) or not isinstance(given, Sequence) else tuple(given)
     for each in tensors:
         if not isinstance(each, Tensor):
             raise DTypeError(f"{what} must be tensors, not {type(each).__name__}; wrap it with Tensor(...)")

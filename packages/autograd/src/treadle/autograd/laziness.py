@@ -4,6 +4,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
+from treadle.autograd._op import miscounted
 from treadle.autograd._tensor import Op, Tensor, apply, deferred
 from treadle.autograd.errors import OpContractError, SavedValueError
 from treadle.autograd.mode import is_grad_enabled, is_lazy, lazy
@@ -24,14 +25,17 @@ def intercept(op: Op, inputs: tuple[Tensor, ...], requires_grad: bool) -> Tensor
 
 def defer(op: Op, inputs: tuple[Tensor, ...], requires_grad: bool) -> Tensor:
     """The node of an op call that is put off; computed at once where the op cannot tell its result beforehand."""
-    if type(op).infer is Op.infer:
+    if type(op).infer is Op.infer or not inputs:
         with lazy(False):
             return apply(op, inputs)
     device = inputs[0].device
     for each in inputs:
         if each.device is not device:
             raise DeviceError(f"{op}: operands on {device} and {each.device}; move one with to()")
-    shape, dtype = op.infer(tuple([each.shape for each in inputs]), tuple([each.dtype for each in inputs]))
+    try:
+        shape, dtype = op.infer(tuple([each.shape for each in inputs]), tuple([each.dtype for each in inputs]))
+    except (TypeError, ValueError, IndexError) as error:
+        raise miscounted(op, len(inputs), error)  # noqa: B904
     target = nd.device(op.device) if isinstance(op, ToDevice) else device
     flows = requires_grad and dtype.kind in "fc" and is_grad_enabled()
     tensor = deferred(op, inputs, (shape, dtype, target), flows)

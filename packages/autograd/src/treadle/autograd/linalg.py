@@ -6,6 +6,7 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.ops import decompositions as _d
+from treadle.autograd.ops._common import axis_from_the_end
 from treadle.autograd.ops.complex_parts import conj
 from treadle.autograd.ops.contractions import outer, tensordot, vecdot
 from treadle.autograd.ops.linalg import matmul
@@ -13,6 +14,7 @@ from treadle.autograd.ops.manipulation import matrix_transpose
 from treadle.autograd.ops.rearranging import diagonal, roll, trace
 from treadle.autograd.ops.reductions import norm
 from treadle.ndarray import ShapeError
+from treadle.ndarray._edge import guard_all
 
 __all__ = [
     "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
@@ -207,9 +209,8 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> ag.linalg.cross(ag.Tensor([1.0, 0.0, 0.0]), ag.Tensor([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    if axis >= 0:
-        raise ShapeError(f"cross: axis {axis}; it counts from the end, since the operands may differ in dimensions")
-    if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != 3 or x2.shape[axis] != 3:
+    axis = axis_from_the_end(axis, x1, x2, "cross")
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise ShapeError(f"cross: shapes {x1.shape} and {x2.shape}: there must be 3 elements along axis {axis}")
     return roll(x1, -1, axis=axis) * roll(x2, 1, axis=axis) - roll(x1, 1, axis=axis) * roll(x2, -1, axis=axis)
 
@@ -233,7 +234,7 @@ def vector_norm(
         return f.astype(vector_norm(f.astype(x, nd.float32), axis=axis, keepdims=keepdims, ord=ord), x.dtype)
     size = f.abs(x)
     if ord == float("inf"):
-        return f.max(size, axis=axis, keepdims=keepdims)
+        return (f.max if size.size else f.sum)(size, axis=axis, keepdims=keepdims)  # 0 is the largest of nothing
     if ord == float("-inf"):
         return f.min(size, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -280,3 +281,6 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: int | float | str 
         result = pick(sums, axis=-1 if rows else -2, keepdims=True)
         return result if keepdims else f.squeeze(result, (-2, -1))
     raise ValueError(f"matrix_norm: no order {ord!r}")
+
+
+guard_all(globals(), __all__, "treadle.autograd.linalg")

@@ -4,9 +4,10 @@ import functools
 import inspect
 import os
 import threading
+import types
 from collections.abc import Callable, Generator
-from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
+from contextlib import AbstractContextManager
+from typing import Any, ParamSpec, TypeVar
 
 from treadle.autograd._node import STATE
 from treadle.autograd._recording import RecordingBlock, recording, serve, serving
@@ -44,37 +45,49 @@ def is_grad_enabled() -> bool:
     return recording()
 
 
-class _Block(RecordingBlock):
-    """A block that also decorates functions, and generators for the time that each of their steps takes."""
+class _Decorator:
+    """A mode as a decorator: each call is in a block of its own."""
+
+    def _again(self) -> AbstractContextManager[None]:
+        """A block like this one."""
+        raise NotImplementedError
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        if inspect.isgeneratorfunction(function):
-            return cast("Callable[P, R]", self._stepwise(function))
+        block = self._again
+        steps = inspect.isgeneratorfunction(function)
+        waits = inspect.iscoroutinefunction(function)
 
         @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with self:
-                return function(*arguments, **keywords)
+        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> Any:
+            with block():
+                result: Any = function(*arguments, **keywords)
+            return _stepped(result, block) if steps else _awaited(result, block) if waits else result
 
         return wrapped
 
-    def _stepwise(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Generator[Any, Any, Any]]:
-        @functools.wraps(function)
-        def wrapped(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
-            running = function(*arguments, **keywords)
-            step = functools.partial(running.send, None)
-            while True:
-                try:
-                    with self:
-                        value = step()
-                except StopIteration as end:
-                    return end.value
-                try:
-                    step = functools.partial(running.send, (yield value))
-                except BaseException as error:  # GeneratorExit too: what is thrown in is the generator's to handle
-                    step = functools.partial(running.throw, error)
 
-        return wrapped
+def _stepped(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Generator[Any, Any, Any]:
+    """A generator, or a coroutine, in the mode while its own body runs, and outside of it while it waits."""
+    resume, value = body.send, None
+    while True:
+        try:
+            with block():
+                item = resume(value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            resume, value = body.send, (yield item)
+        except BaseException as error:  # thrown in, or GeneratorExit
+            resume, value = body.throw, error
+
+
+async def _awaited(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Any:
+    return await types.coroutine(_stepped)(body, block)
+
+
+class _Block(_Decorator, RecordingBlock):
+    def _again(self) -> AbstractContextManager[None]:
+        return self  # it may be entered again, and from several threads
 
 
 class set_grad_enabled(_Block):
@@ -125,7 +138,7 @@ class inference_mode(no_grad):
             serve(1)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         if self._active:
             serve(-1)
@@ -153,7 +166,7 @@ def is_lazy() -> bool:
     return _mode.lazy
 
 
-class lazy:
+class lazy(_Decorator):
     """Put ops off inside a ``with`` block or a decorated function: a node has shape and dtype, and no value yet.
 
     A value is computed when something asks for it (``.data``, ``.item()``, printing, ``backward()``, ``realize()``),
@@ -185,21 +198,14 @@ class lazy:
         _mode.lazy = self._wanted
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         _mode.lazy = self._before.pop()
         with _lock:
             STATE.lazy_blocks -= 1
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        wanted = self._wanted
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with lazy(wanted):
-                return function(*arguments, **keywords)
-
-        return wrapped
+    def _again(self) -> AbstractContextManager[None]:
+        return lazy(self._wanted)
 
 
 class intercepting:
@@ -210,7 +216,7 @@ class intercepting:
             STATE.lazy_blocks += 1
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
     ) -> None:
         with _lock:
             STATE.lazy_blocks -= 1

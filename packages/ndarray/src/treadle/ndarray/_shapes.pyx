@@ -34,7 +34,7 @@ cdef int _add_length(object length, td_view *view, str op) except -1:
     cdef int64_t value
     if not PyLong_CheckExact(length):
         try:
-            length = operator.index(length)
+            length = operator.index(None if isinstance(length, bool) else length)
         except TypeError:
             raise ShapeError(f"{op}: a shape is an int or a sequence of ints, not one of {length!r}") from None
     value = PyLong_AsLongLongAndOverflow(length, &beyond)
@@ -80,7 +80,7 @@ cdef int axis_number(object axis, int ndim, str op) except -2:
     cdef int beyond = 0
     if not PyLong_CheckExact(axis):
         try:
-            axis = operator.index(axis)
+            axis = operator.index(None if isinstance(axis, bool) else axis)
         except TypeError:
             raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
     number = PyLong_AsLongLongAndOverflow(axis, &beyond)

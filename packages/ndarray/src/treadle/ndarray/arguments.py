@@ -82,12 +82,13 @@ def explained(
 @lru_cache(maxsize=512)
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotation of each parameter; of ``*name`` that of each argument."""
-    return _UNANNOTATED.get(function.__name__) or typing.get_type_hints(function)
+    return typing.get_type_hints(function) or _UNANNOTATED.get(function.__name__, {})
 
 
 def _named(error: Exception, op: str) -> str:
     text = str(error)
-    return text if text.startswith(op) else f"{op}: {text}"
+    known = text.startswith(op) or text.lower().startswith(op.replace("_", "") + "(")  # of an op: Sum(axis=3)
+    return text if known else f"{op}: {text}"
 
 
 def _each(bound: inspect.BoundArguments, hints: dict[str, Any]) -> Iterable[tuple[str, Any, Any]]:
@@ -128,7 +129,13 @@ def _converted(value: Any, hint: Any, device: Device | None) -> Any:
         return _all_converted(value, NDArray, device)
     if _wants_array(hint):
         return value if _fits(value, hint) else asarray(value, device=device)
-    return value.item() if _is_number_of_array(value) and hint is not Any else value
+    return value.item() if _is_number_of_array(value) and not _takes(hint, value) else value
+
+
+def _takes(hint: Any, value: Any) -> bool:
+    """Whether the annotation names the value's own class, as that of a tensor does, or anything."""
+    kinds = [each for each in (hint, *typing.get_args(hint)) if isinstance(each, type)]
+    return hint is Any or isinstance(value, tuple(kinds))
 
 
 def _all_converted(values: Any, hint: Any, device: Device | None) -> Any:
@@ -144,7 +151,10 @@ def _wants_array(hint: Any) -> bool:
 
 
 def _is_number_of_array(value: Any) -> bool:
-    return getattr(value, "shape", None) == () and hasattr(value, "item") and not hasattr(value, "filled")
+    """A 0-d array, or NumPy's scalar; no masked array, and no tensor whose gradient would be lost with it."""
+    if getattr(value, "shape", None) != () or not hasattr(value, "item") or hasattr(value, "filled"):
+        return False
+    return not getattr(value, "requires_grad", False)
 
 
 def _misfit(bound: inspect.BoundArguments, hints: dict[str, Any], op: str) -> ArgumentError | None:

@@ -1,5 +1,6 @@
 """What this installation runs on: instruction set, threads, backends, headers."""
 
+import operator
 import os
 
 from treadle.ndarray import _memory, _runtime, _threads
@@ -75,7 +76,7 @@ def set_num_threads(count: int) -> None:
     1
     >>> nd.set_num_threads(before)
     """
-    if count < 1:
+    if operator.index(count) < 1:
         raise ValueError(f"set_num_threads: {count} threads; at least 1 is needed")
     _threads.set_num_threads(count)
 

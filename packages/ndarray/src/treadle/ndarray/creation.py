@@ -258,6 +258,8 @@ def arange(
     if step == 0:
         raise ShapeError("arange: step is 0")
     whole = all(isinstance(each, int) for each in (start, stop, step))
+    if not whole and not all(map(math.isfinite, (start, stop, step))):
+        raise RangeError(f"arange: start {start}, stop {stop} and step {step} must be finite")
     length = max(0, -((start - stop) // step) if whole else math.ceil((stop - start) / step))
     wanted = (_int64 if whole else _float32) if dtype is None else dtype_named(dtype)
     if wanted.kind in "bc":
@@ -336,7 +338,7 @@ def eye(
     >>> nd.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    shape = (operator.index(n_rows), operator.index(n_rows if n_cols is None else n_cols))
     if min(shape) < 0:
         raise ShapeError(f"eye: shape {shape} has a negative length")
     rows, columns = (arange(each, device=device) for each in shape)

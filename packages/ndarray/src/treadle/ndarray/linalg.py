@@ -127,7 +127,7 @@ def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord
     if array.itemsize == 2:  # halves: in float32, rounded once
         return vector_norm(array.astype("float32"), axis=axis, keepdims=keepdims, ord=ord).astype(array.dtype)
     if ord == math.inf:
-        return max(abs(array), axis=axis, keepdims=keepdims)
+        return (max if array.size else sum)(abs(array), axis=axis, keepdims=keepdims)  # 0 is the largest of nothing
     if ord == -math.inf:
         return min(abs(array), axis=axis, keepdims=keepdims)
     if ord == 0:

@@ -1,5 +1,6 @@
 """Shapes and order: views wherever strides can express them, copies only where not."""
 
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -333,7 +334,7 @@ def rot90(x: NDArray, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> NDArray:
     if len(axes) != 2 or normalize_axis(axes[0], x.ndim, "rot90") == normalize_axis(axes[1], x.ndim, "rot90"):
         raise ShapeError(f"rot90: axes {tuple(axes)} of shape {x.shape} are no two different ones")
     first, second = axes
-    turns = k % 4
+    turns = operator.index(k) % 4
     if turns in (1, 2):
         x = flip(x, axis=second)
     if turns == 1:

@@ -75,8 +75,9 @@ def tensordot(x1: NDArray, x2: NDArray, /, *, axes: int | tuple[Sequence[int], S
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise ShapeError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}")
         axes = (range(x.ndim - axes, x.ndim), range(axes))
-    left = [normalize_axis(each, x.ndim, "tensordot") for each in _listed(axes[0])]
-    right = [normalize_axis(each, y.ndim, "tensordot") for each in _listed(axes[1])]
+    first, second = axes
+    left = [normalize_axis(each, x.ndim, "tensordot") for each in _listed(first)]
+    right = [normalize_axis(each, y.ndim, "tensordot") for each in _listed(second)]
     lengths = [x.shape[each] for each in left]
     if lengths != [y.shape[each] for each in right] or len(set(left)) != len(left) or len(set(right)) != len(right):
         raise ShapeError(f"tensordot: axes {left} of shape {x.shape} do not meet axes {right} of shape {y.shape}")

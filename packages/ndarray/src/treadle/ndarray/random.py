@@ -49,7 +49,7 @@ class Generator(Distributions):
         if not 0 <= count < 1 << 24:
             raise ValueError(f"jump: count is {count}, it must be in [0, 2**24)")
         ahead = Generator(self.seed)
-        ahead.set_state({"seed": self.seed, "counter": self.counter + count * JUMP})
+        ahead.set_state({"seed": self.seed, "counter": (self.counter + count * JUMP) % 2**64})
         return ahead
 
 

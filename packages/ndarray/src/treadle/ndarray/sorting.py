@@ -3,6 +3,7 @@
 NaN comes last, in ascending and in descending order. 0.0 and -0.0 are equal and keep their order.
 """
 
+import operator
 from typing import NamedTuple
 
 from treadle.ndarray import _sorting
@@ -90,7 +91,7 @@ def topk(x: NDArray, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK
     """
     array = as_array(x)
     along = normalize_axis(axis, array.ndim, "topk")
-    if not 0 <= k <= array.shape[along]:
+    if not 0 <= operator.index(k) <= array.shape[along]:
         raise ShapeError(f"topk: k is {k}, and axis {axis} of shape {array.shape} has {array.shape[along]} elements")
     if array.device.type == "cpu" and array.dtype.kind != "c":
         return TopK(*_sorting.top(array, along, k, largest))

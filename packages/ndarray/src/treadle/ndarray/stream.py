@@ -13,8 +13,9 @@ from treadle.ndarray import _families, _parts
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._types import DType, dtype_named
 from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, asarray, empty
+from treadle.ndarray.data_types import finfo
 from treadle.ndarray.devices import default_device
-from treadle.ndarray.errors import DTypeError, ShapeError
+from treadle.ndarray.errors import ArgumentError, DTypeError, RangeError, ShapeError
 
 __all__ = ["Stream", "floating"]
 
@@ -55,7 +56,7 @@ class Stream:
         return {"seed": self.seed, "counter": self.counter}
 
     def set_state(self, state: dict[str, int]) -> None:
-        """Go on where a stream stood, as :meth:`state` told it.
+        """Go on where a stream stood, as :meth:`state` told it. Raises ArgumentError for anything else.
 
         >>> import treadle.ndarray as nd
         >>> generator = nd.random.Generator(5)
@@ -65,7 +66,10 @@ class Stream:
         >>> nd.all(generator.bits((3,)) == first).item()
         True
         """
-        self.seed, self.counter = operator.index(state["seed"]) & _MASK, operator.index(state["counter"]) & _MASK
+        found = [state.get(name) for name in ("seed", "counter")] if isinstance(state, dict) else []
+        if len(found) != 2 or not all(isinstance(each, int) and 0 <= each <= _MASK for each in found):
+            raise ArgumentError(f"set_state: {state!r} is no state, which has a seed and a counter, both in [0, 2**64)")
+        self.seed, self.counter = state["seed"], state["counter"]
 
     def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
         with self._lock:
@@ -100,6 +104,8 @@ class Stream:
     ) -> NDArray:
         """Evenly distributed in [low, high), of any floating dtype; rounding to the dtype can give high itself.
 
+        Raises RangeError unless low <= high and both, and their distance, are finite in the dtype.
+
         The numbers of [0, 1) are multiples of 2**-11 in float16, 2**-8 in bfloat16, 2**-24 in float32, 2**-53 in
         float64, so that 1 is not among them. Of complex numbers the real and the imaginary part are drawn so, each.
 
@@ -108,6 +114,9 @@ class Stream:
         True
         """
         out = floating(shape, dtype, device, "uniform", complex_too=True)
+        limit = float(finfo(out.dtype).max)
+        if not (abs(low) <= limit and abs(high) <= limit and 0 <= high - low <= limit):  # NaN is refused too
+            raise RangeError(f"uniform: from {low} to {high} is no interval of finite numbers in {out.dtype.name}")
         if out.itemsize == 2:
             return self._short_uniform(float(low), float(high), out)
         parts = _parts.pairs(out) if out.dtype.kind == "c" else out

@@ -1,5 +1,6 @@
 """Views that walk the same memory in another way: sliding windows, diagonals, free strides."""
 
+import operator
 from collections.abc import Sequence
 
 from treadle.ndarray import _windows
@@ -67,7 +68,7 @@ def diagonal(x: NDArray, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1
     first, second = normalize_axis(axis1, x.ndim, "diagonal"), normalize_axis(axis2, x.ndim, "diagonal")
     if first == second:
         raise ShapeError(f"diagonal: axes {axis1} and {axis2} are the same")
-    rows, columns = x.shape[first], x.shape[second]
+    rows, columns, offset = x.shape[first], x.shape[second], operator.index(offset)
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     skip = offset * x.strides[second] if offset >= 0 else -offset * x.strides[first]
     rest = [each for each in range(x.ndim) if each not in (first, second)]

@@ -12,8 +12,8 @@ from treadle.autograd._tensor import Op, Tensor
 from treadle.ndarray import AxisError, ShapeError
 
 __all__ = [
-    "Axis", "Shape", "axes_of", "call", "count_of", "fit", "floating", "guarded", "lengths_of", "on_arrays",
-    "promote", "reduced_shape", "spread", "tried", "tried_as_view",
+    "Axis", "Shape", "axes_of", "axis_from_the_end", "call", "count_of", "fit", "floating", "guarded", "lengths_of",
+    "on_arrays", "promote", "reduced_shape", "spread", "tried", "tried_as_view",
 ]  # fmt: skip
 
 Axis = int | Sequence[int] | None
@@ -50,11 +50,18 @@ def guarded(xp: Any, grad: Any, rule: Any, *values: tuple[Any, float]) -> Any:
     )
 
 
+def _index(value: Any) -> int:
+    """The value as an int. Raises TypeError, for a flag too."""
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
 def lengths_of(op: str, given: Any, what: str = "a shape is") -> Shape:
     """What is given as an int or a sequence of ints, as a tuple. Raises ShapeError."""
     several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) != 0
     try:
-        return tuple(operator.index(each) for each in (given if several else (given,)))
+        return tuple(_index(each) for each in (given if several else (given,)))
     except TypeError:
         raise ShapeError(f"{op}: {what} an int or a sequence of ints, not {given!r}") from None
 
@@ -67,7 +74,7 @@ def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
     axes = []
     for each in given:
         try:
-            number = operator.index(each)
+            number = _index(each)
         except TypeError:
             raise ShapeError(f"{op}: axis {each!r} is no integer") from None
         if not -ndim <= number < ndim:
@@ -76,6 +83,14 @@ def axes_of(axis: Axis, ndim: int, op: object) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise AxisError(f"{op}: an axis is named twice in {axis}")
     return tuple(sorted(axes))
+
+
+def axis_from_the_end(axis: int, x: Any, y: Any, op: str) -> int:
+    """The axis that both operands have, as a negative number. Raises ShapeError."""
+    if axis >= 0 and x.ndim != y.ndim:
+        raise ShapeError(f"{op}: axis {axis} of shapes {x.shape} and {y.shape} must be counted from the end")
+    shortest: int = min(x.ndim, y.ndim)
+    return axes_of(axis, shortest, op)[0] - shortest
 
 
 def reduced_shape(shape: Shape, axis: Axis, keepdims: bool, op: object) -> Shape:

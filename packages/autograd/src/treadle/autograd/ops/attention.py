@@ -6,6 +6,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd.errors import OpContractError
 from treadle.autograd.ops._common import Shape, fit, floating
 from treadle.ndarray import DType, DTypeError
 from treadle.ndarray.attention import attention as attend
@@ -97,6 +98,8 @@ class Attention(Op):
         return shape, floating(*dtypes[:3])
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        if len(shapes) not in (3, 4):
+            raise OpContractError(f"{self} does not take {len(shapes)} tensors")
         return self._check(shapes, dtypes)
 
     def flops(self, shapes: tuple[Shape, ...], out: Shape) -> int:

@@ -147,15 +147,21 @@ class Minimum(BinaryOp):
 
 
 class Logaddexp(BinaryOp):
-    """log(exp(x) + exp(y)); its derivatives are the shares of the two powers."""
+    """log(exp(x) + exp(y)); its derivatives are the shares of the two powers, 0 where both are 0: x and y are -inf."""
 
     name, left_needs, right_needs = "logaddexp", "xy", "xy"
 
     def left_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
-        return guarded(xp, grad, lambda g, x, y: g * xp.sigmoid(x - y), (x, 0.0), (y, 0.0))
+        return guarded(xp, grad, lambda g, x, y: _share(xp, g, x, y), (x, 0.0), (y, 0.0))
 
     def right_gradient(self, xp: Any, grad: Any, x: Any, y: Any, z: Any) -> Any:
-        return guarded(xp, grad, lambda g, x, y: g * xp.sigmoid(y - x), (x, 0.0), (y, 0.0))
+        return guarded(xp, grad, lambda g, x, y: _share(xp, g, y, x), (x, 0.0), (y, 0.0))
+
+
+def _share(xp: Any, grad: Any, x: Any, y: Any) -> Any:
+    """grad * exp(x) / (exp(x) + exp(y))."""
+    nothing = xp.equal(xp.maximum(x, y), -math.inf)
+    return xp.where(nothing, 0.0, grad * xp.sigmoid(xp.where(nothing, 0.0, x - y)))
 
 
 class Copysign(BinaryOp):

@@ -1,11 +1,12 @@
 """Einstein's summation as an op. Its gradients are sums of the same kind."""
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd.ops._common import Shape, fit, tried
+from treadle.autograd.ops._common import Shape, axes_of, axis_from_the_end, fit, tried
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Einsum"]
@@ -124,7 +125,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     return Einsum(subscripts)(*operands)
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum over pairs of axes: the last and first ``axes``, or two sequences of them.
 
     >>> import treadle.autograd as ag
@@ -133,11 +134,11 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     """
     count1, count2 = x1.ndim, x2.ndim
     if isinstance(axes, int):
-        first, second = list(range(count1 - axes, count1)), list(range(axes))
-    else:
-        first = [axes[0]] if isinstance(axes[0], int) else list(axes[0])
-        second = [axes[1]] if isinstance(axes[1], int) else list(axes[1])
-    if len(first) != len(second) or len(first) > min(count1, count2) or count1 + count2 > 52:
+        if not 0 <= axes <= min(count1, count2):
+            raise ShapeError(f"tensordot: {axes} axes of shapes {x1.shape} and {x2.shape}")
+        axes = (range(count1 - axes, count1), range(axes))
+    first, second = (_listed(each, x.ndim) for each, x in zip(axes, (x1, x2), strict=True))
+    if len(first) != len(second) or len({*first}) + len({*second}) != 2 * len(first) or count1 + count2 > 52:
         raise ShapeError(f"tensordot: axes {axes} for shapes {x1.shape} and {x2.shape}")
     letters = iter(string.ascii_letters)
     left = [next(letters) for _ in range(count1)]
@@ -145,9 +146,14 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     for a, b in zip(first, second, strict=True):
         if x1.shape[a] != x2.shape[b]:
             raise ShapeError(f"tensordot: lengths {x1.shape[a]} and {x2.shape[b]} of axes {a} and {b} differ")
-        right[b % count2] = left[a % count1]
+        right[b] = left[a]
     kept = [letter for letter in left + right if (letter in left) != (letter in right)]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", x1, x2)
+
+
+def _listed(axes: int | Sequence[int], ndim: int) -> list[int]:
+    """The axes as non-negative numbers, in their order."""
+    return [axes_of(each, ndim, "tensordot")[0] for each in ([axes] if isinstance(axes, int) else axes)]
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -159,9 +165,8 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """
     from treadle.autograd import functions as f
 
-    if axis >= 0:
-        raise ShapeError(f"vecdot: axis {axis}; it counts from the end, since the operands may differ in dimensions")
-    if x1.ndim < -axis or x2.ndim < -axis or x1.shape[axis] != x2.shape[axis]:
+    axis = axis_from_the_end(axis, x1, x2, "vecdot")
+    if x1.shape[axis] != x2.shape[axis]:
         raise ShapeError(f"vecdot: shapes {x1.shape} and {x2.shape} along axis {axis}")
     return f.sum((f.conj(x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
 

@@ -256,16 +256,22 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     return PermuteDims(order)(x)
 
 
-def moveaxis(x: Tensor, source: int, destination: int, /) -> Tensor:
-    """One axis moved to another place, the rest in their order.
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+    """Axes moved to other places, the rest in their order.
 
     >>> import treadle.autograd as ag
     >>> ag.moveaxis(ag.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    (origin,), (target,) = axes_of(source, x.ndim, "moveaxis"), axes_of(destination, x.ndim, "moveaxis")
-    order = [axis for axis in range(x.ndim) if axis != origin]
-    order.insert(target, origin)
+    sources, targets = (
+        [axes_of(each, x.ndim, "moveaxis")[0] for each in ([given] if isinstance(given, int) else given)]
+        for given in (source, destination)
+    )
+    if len(sources) != len(targets) or len({*sources}) + len({*targets}) != 2 * len(sources):
+        raise ShapeError(f"moveaxis: {source} to {destination}: as many of each, and none twice")
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
     return PermuteDims(order)(x)
 
 

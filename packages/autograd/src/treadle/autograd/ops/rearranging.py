@@ -9,7 +9,7 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd.ops._common import Axis, Shape, axes_of, call, tried, tried_as_view
 from treadle.autograd.ops.indexing import GetItem, get_item, take
-from treadle.autograd.ops.manipulation import broadcast_to, flip, reshape, swapaxes
+from treadle.autograd.ops.manipulation import broadcast_to, flip, moveaxis, reshape, swapaxes
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Diagonal", "DiagonalPut", "Pad", "Roll", "Triangle"]
@@ -194,7 +194,7 @@ def tile(x: Tensor, repetitions: int | Sequence[int], /) -> Tensor:
     return reshape(broadcast_to(reshape(x, spread), wanted), tuple(a * b for a, b in zip(times, shape, strict=True)))
 
 
-def split(x: Tensor, indices_or_sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor]:
+def split(x: Tensor, sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor]:
     """Views of parts along an axis: so many equal ones, or cut at the indices.
 
     >>> import treadle.autograd as ag
@@ -203,13 +203,13 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], /, *, axis: int =
     """
     (along,) = axes_of(axis, x.ndim, "split")
     length = x.shape[along]
-    if isinstance(indices_or_sections, int):
-        count = indices_or_sections
+    if isinstance(sections, int):
+        count = sections
         if count < 1 or length % count:
             raise ShapeError(f"split: {length} elements along axis {axis} do not make {count} equal parts")
         cuts = [length // count * at for at in range(1, count)]
     else:
-        cuts = [operator.index(each) for each in indices_or_sections]
+        cuts = [operator.index(each) for each in sections]
     bounds = [0, *cuts, length]
     lead = (slice(None),) * along
     return [get_item(x, (*lead, slice(a, b))) for a, b in pairwise(bounds)]
@@ -236,6 +236,7 @@ def rot90(x: Tensor, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     first, second = (axes_of(each, x.ndim, "rot90")[0] for each in axes)
     if first == second:
         raise ShapeError(f"rot90: axes {axes} are the same")
+    k = operator.index(k)
     if k % 4 == 0:
         return x
     if k % 4 == 2:
@@ -265,14 +266,14 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return Triangle(True, k)(x)
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    """A diagonal of the last two axes.
+def diagonal(x: Tensor, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
+    """A diagonal of two axes, by default the last two: those axes go, and its own comes last.
 
     >>> import treadle.autograd as ag
     >>> ag.diagonal(ag.Tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [1.0, 4.0]
     """
-    return Diagonal(offset)(x)
+    return Diagonal(offset)(x if (axis1, axis2) == (-2, -1) else moveaxis(x, (axis1, axis2), (-2, -1)))
 
 
 def trace(x: Tensor, /, *, offset: int = 0) -> Tensor:
@@ -295,8 +296,10 @@ def diff(x: Tensor, /, *, axis: int = -1, n: int = 1) -> Tensor:
     [3.0, 5.0]
     """
     (along,) = axes_of(axis, x.ndim, "diff")
+    if n < 0:
+        raise ShapeError(f"diff: n is {n}; it must not be negative")
     lead = (slice(None),) * along
-    for _ in range(n):
+    for _ in range(min(n, x.shape[along])):  # more leave nothing too
         x = get_item(x, (*lead, slice(1, None))) - get_item(x, (*lead, slice(None, -1)))
     return x
 

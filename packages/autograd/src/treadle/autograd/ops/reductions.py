@@ -5,7 +5,8 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Axis, Shape, axes_of, count_of, reduced_shape, spread, tried
-from treadle.ndarray import DType, ShapeError
+from treadle.autograd.ops.manipulation import reshape
+from treadle.ndarray import DType
 
 __all__ = ["Cumprod", "Cumsum", "Max", "Mean", "Min", "Norm", "Prod", "ReduceOp", "Std", "Sum", "Var"]
 
@@ -145,9 +146,9 @@ class Std(Var):
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
-        wide = _widened(xp, x)
+        wide = widened(xp, x)
         centered = wide - xp.mean(wide, axis=self.axis, keepdims=True)
-        scale = _quotient_unless_zero(xp, _widened(xp, grad) * self.weight(x.shape), y)
+        scale = _quotient_unless_zero(xp, widened(xp, grad) * self.weight(x.shape), y)
         gradient = self.spread(xp, scale, x.shape) * centered
         return gradient if wide is x else xp.astype(gradient, x.dtype)
 
@@ -163,19 +164,19 @@ class Norm(ReduceOp):
         if xp is nd:
             y = nd.linalg.vector_norm(x, axis=self.axis, keepdims=self.keepdims)
             return y, (x, y)
-        wide = _widened(xp, x)
+        wide = widened(xp, x)
         squares = xp.square(xp.abs(wide) if x.dtype.kind == "c" else wide)
         y = xp.sqrt(xp.sum(squares, axis=self.axis, keepdims=self.keepdims))
         return (y if wide is x else xp.astype(y, x.dtype)), (x, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         x, y = node.saved
-        wide = _widened(xp, x)
-        gradient = self.spread(xp, _quotient_unless_zero(xp, _widened(xp, grad), y), x.shape) * wide
+        wide = widened(xp, x)
+        gradient = self.spread(xp, _quotient_unless_zero(xp, widened(xp, grad), y), x.shape) * wide
         return gradient if wide is x else xp.astype(gradient, x.dtype)
 
 
-def _widened(xp: Any, x: Any) -> Any:
+def widened(xp: Any, x: Any) -> Any:
     """Halves as float32, in which their squares and quotients do not overflow."""
     return xp.astype(x, nd.float32) if x.dtype.kind == "f" and x.dtype.itemsize == 2 else x
 
@@ -211,7 +212,7 @@ class Cumprod(Cumsum):
     """The running product along ``axis``; without a division, so zeros are safe.
 
     With P_i the product of the elements before i, the gradient is P_i S_i, where S_i = g_i + x_{i+1} S_{i+1}: a linear
-    recurrence, solved by doubling in log2(n) steps (Hillis and Steele, Data parallel algorithms, 1986).
+    recurrence (Hillis and Steele, Data parallel algorithms, 1986).
     """
 
     name = "cumprod"
@@ -223,14 +224,18 @@ class Cumprod(Cumsum):
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
         (x,) = node.saved
         x, total = xp.moveaxis(x, self.axis, -1), xp.moveaxis(grad, self.axis, -1)
-        before = _exclusive_product(xp, x)
-        factor = _shifted(xp, x, 1)
-        step = 1
-        while step < x.shape[-1]:
-            total = total + factor * _shifted(xp, total, step)
-            factor = factor * _shifted(xp, factor, step)
-            step *= 2
-        return xp.moveaxis(before * total, -1, self.axis)
+        total = from_behind(xp, total, _shifted(xp, x, 1))
+        return xp.moveaxis(_exclusive_product(xp, x) * total, -1, self.axis)
+
+
+def from_behind(xp: Any, total: Any, factor: Any) -> Any:
+    """The S with S_i = total_i + factor_i S_{i+1} along the last axis, by doubling in log2(n) steps."""
+    step = 1
+    while step < total.shape[-1]:
+        total = total + factor * _shifted(xp, total, step)
+        factor = factor * _shifted(xp, factor, step)
+        step *= 2
+    return total
 
 
 def _shifted(xp: Any, x: Any, step: int) -> Any:
@@ -325,29 +330,28 @@ def norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Norm(axis, keepdims)(x)
 
 
-def one_axis(x: Tensor, axis: int | None, name: str) -> int:
-    if axis is None:
-        if x.ndim != 1:
-            raise ShapeError(f"{name}: shape {x.shape} needs an axis")
-        return 0
-    return axis
+def along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
+    """x and the axis of it that a scan goes along: without one, that of all elements in C order."""
+    return (x, axis) if axis is not None else (x if x.ndim == 1 else reshape(x, (-1,)), 0)
 
 
 def cumsum(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The running sum along axis, which 1-D tensors need not name.
+    """The running sum along axis, or of all elements in C order (None).
 
     >>> import treadle.autograd as ag
     >>> ag.cumsum(ag.Tensor([1.0, 2.0])).tolist()
     [1.0, 3.0]
     """
-    return Cumsum(one_axis(x, axis, "cumsum"))(x)
+    x, axis = along(x, axis)
+    return Cumsum(axis)(x)
 
 
 def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The running product along axis, which 1-D tensors need not name.
+    """The running product along axis, or of all elements in C order (None).
 
     >>> import treadle.autograd as ag
     >>> ag.cumprod(ag.Tensor([2.0, 3.0])).tolist()
     [2.0, 6.0]
     """
-    return Cumprod(one_axis(x, axis, "cumprod"))(x)
+    x, axis = along(x, axis)
+    return Cumprod(axis)(x)

@@ -102,4 +102,8 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         raised = x if min is None else maximum(x, min)
         return raised if max is None else minimum(raised, max)
-    return Clip(as_scalar(min), as_scalar(max))(x)
+    bounds = as_scalar(min), as_scalar(max)
+    for index, (given, bound) in enumerate(zip((min, max), bounds, strict=True), 1):
+        if given is not None and bound is None:
+            raise refuse("clip", index, given)
+    return Clip(*bounds)(x)

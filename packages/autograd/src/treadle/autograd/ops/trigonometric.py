@@ -41,6 +41,9 @@ class Atan(UnaryOp):
     name = "atan"
 
     def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
+        if saved.dtype.itemsize == 2:  # in float16 the square overflows from 256 on
+            length = xp.hypot(saved, 1.0)
+            return grad / length / length
         return grad / (1.0 + saved * saved)
 
 

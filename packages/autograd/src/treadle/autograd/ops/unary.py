@@ -226,7 +226,7 @@ class Log10(UnaryOp):
     name = "log10"
 
     def derive(self, xp: Any, grad: Any, saved: Any) -> Any:
-        return guarded(xp, grad, lambda g, x: g / (x * math.log(10.0)), (saved, 1.0))
+        return guarded(xp, grad, lambda g, x: g * (1.0 / math.log(10.0)) / x, (saved, 1.0))
 
 
 class Gelu(_OnePass):
