@@ -1,7 +1,7 @@
 """The base of transforms, and those that are made of others."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -99,7 +99,7 @@ def check_probability(p: float) -> float:
 
 def pair(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     """(height, width) of one number or two, each 1 or more."""
-    sizes = (value, value) if isinstance(value, int) else tuple(value)
+    sizes = (value, value) if isinstance(value, SupportsIndex) else tuple(value)
     if len(sizes) != 2 or any(size < 1 for size in sizes):
         raise ValueError(f"{name} takes one size or (height, width), 1 or more, not {value!r}")
     return sizes[0], sizes[1]

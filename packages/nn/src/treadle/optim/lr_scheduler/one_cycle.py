@@ -77,7 +77,7 @@ class OneCycleLR(LRScheduler):
         number = next((at for at, phase in enumerate(self.phases) if step <= phase["end"]), len(self.phases) - 1)
         phase, start = self.phases[number], self.phases[number - 1]["end"] if number else 0.0
         length = phase["end"] - start
-        place = (step - start) / length if length else 1.0
+        place = min(1.0, (step - start) / length) if length > 0.0 else 1.0  # the call behind the last step stays there
         groups = self.optimizer.param_groups
         if self.cycle_momentum:
             start_name, end_name = phase["momentum"]
