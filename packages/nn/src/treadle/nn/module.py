@@ -381,7 +381,7 @@ def _indented(text: str) -> str:
 
 def check_name(name: str) -> None:
     """ValueError unless ``name`` can be part of a dotted name."""
-    if not isinstance(name, str) or not name or "." in name:
+    if not name or "." in str(name) or str(name) != name:
         raise ValueError(f"a name must be a non-empty string without a dot, not {name!r}")
 
 

@@ -36,6 +36,8 @@ class Resize(Transform):
     def __call__(self, sample: Any) -> nd.NDArray:
         image = image_of("Resize", sample)
         height, width = image.shape[-2:]
+        if not height or not width:
+            raise nd.ShapeError(f"Resize: an image of shape {image.shape} has no pixels")
         wanted = self._wanted(height, width)
         if wanted == (height, width):
             return image
@@ -81,6 +83,8 @@ def _as(values: nd.NDArray, dtype: Any) -> nd.NDArray:
     if dtype.kind in "iu":
         limits = nd.iinfo(dtype)
         values = nd.clip(nd.round(values), float(limits.min), float(limits.max))
+    if dtype.kind == "b":
+        return values >= 0.5
     return values.astype(dtype, copy=False)
 
 
