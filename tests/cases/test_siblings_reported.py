@@ -5,6 +5,7 @@ Each test names reports of the kind; expected values come from mathematics, scik
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import treadle.ndarray as nd
 from treadle import nn, optim
 from treadle.autograd import Tensor
 from treadle.data import DataLoader, RandomSampler, default_collate
+from treadle.data.progress import progress
 from treadle.data.transforms import Compose, RandomApply, Resize
 from treadle.nn import functional, metrics
 from treadle.optim import lr_scheduler
@@ -327,3 +329,45 @@ def test_the_gradient_reaches_what_was_chosen() -> None:
     values, _ = functional.max_pool1d(x, 2, 1, 1, return_indices=True)
     values.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [[[2.0, 0.0, 2.0]]]
+
+
+# --- files and consoles -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"a.b": Tensor([1.0]), "a": {"b": Tensor([2.0])}},
+        {1: Tensor([1.0]), "1": Tensor([2.0])},
+        {"a": [Tensor([1.0])], "a.0": Tensor([2.0]), "a.0'": Tensor([3.0])},
+    ],
+)
+def test_names_in_states_that_look_alike(tmp_path: Path, state: Any) -> None:
+    """google/flax#5554, pytorch/tensordict#51: an array under another one's dotted name came back twice."""
+    nn.save_state(state, tmp_path / "state")
+    assert str(nn.load_state(tmp_path / "state")) == str(state)
+
+
+def test_states_that_hold_themselves_and_notes_of_other_kinds(tmp_path: Path) -> None:
+    """safetensors/safetensors#278: a number among the notes makes a file that nobody reads."""
+    state: dict[str, Any] = {"lr": 0.1}
+    state["again"] = state
+    with pytest.raises(ValueError, match="contains itself"):
+        nn.save_state(state, tmp_path / "state")
+    with pytest.raises(TypeError, match=r"'epoch': 1; write str\(\)"):
+        nn.save_file({"x": Tensor([1.0])}, tmp_path / "x", {"epoch": 1})  # type: ignore[dict-item]
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_from_before_batches_were_counted() -> None:
+    """pytorch/pytorch#8481: num_batches_tracked may be absent, other names not."""
+    layer = nn.Sequential(nn.BatchNorm1d(2))
+    state = {name: value for name, value in layer.state_dict().items() if "num_batches" not in name}
+    assert layer.load_state_dict(state) == ([], [])
+    del state["0.running_var"]
+    with pytest.raises(nn.StateDictError, match=r"missing:\n  0.running_var \(2,\)$"):
+        layer.load_state_dict(state)
+
+
+def test_no_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tqdm/tqdm#1593, #1654: in a process without a console sys.stderr is None."""
+    monkeypatch.setattr("sys.stderr", None)
+    assert list(progress([1, 2])) == [1, 2]

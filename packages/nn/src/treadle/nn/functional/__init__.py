@@ -116,4 +116,4 @@ _PLAIN |= {"softplus", "softsign", "tanh"}
 """Ops, which tell by themselves of an argument that is no tensor."""
 for _name in __all__:
     if _name not in _PLAIN:
-        globals()[_name] = guarded(globals()[_name], __name__)
+        globals()[_name] = guarded(globals()[_name])

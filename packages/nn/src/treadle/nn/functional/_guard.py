@@ -1,5 +1,6 @@
 """A clear error for lists and arrays where functions ask their arguments for what only tensors have."""
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -12,10 +13,11 @@ __all__ = ["guarded"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def guarded(function: Function, module: str) -> Function:
-    """``function`` as one of ``module``, with a DTypeError where an argument is a list or an array and no Tensor.
+def guarded(function: Function) -> Function:
+    """``function`` with a DTypeError where an argument is a list or an array and no Tensor.
 
-    It costs nothing but the call: the arguments are looked at once something went wrong with one of them.
+    The arguments are looked at once something went wrong. In its module the guarded one takes the function's place, so
+    that it can be pickled by its name.
     """
 
     @wraps(function)
@@ -29,7 +31,7 @@ def guarded(function: Function, module: str) -> Function:
             what = f"it got a {type(wrong).__name__} where a Tensor is needed; write Tensor(...)"
             raise nd.DTypeError(f"{function.__name__}: {what}") from error
 
-    call.__module__ = module
+    setattr(sys.modules[function.__module__], function.__name__, call)
     return call  # type: ignore[return-value]
 
 
