@@ -371,3 +371,60 @@ def test_no_console(monkeypatch: pytest.MonkeyPatch) -> None:
     """tqdm/tqdm#1593, #1654: in a process without a console sys.stderr is None."""
     monkeypatch.setattr("sys.stderr", None)
     assert list(progress([1, 2])) == [1, 2]
+
+
+# --- losses, dropout and draws at the ends ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool"])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("mse_loss", 1.0), ("l1_loss", 1.0), ("smooth_l1_loss", 0.5), ("huber_loss", 0.5)]
+)
+def test_losses_of_integers(name: str, expected: float, dtype: str) -> None:
+    """scikit-learn/scikit-learn#28827 at the losses: 0 - 1 is 255 in uint8."""
+    zeros, ones = (Tensor(nd.asarray([each] * 3, dtype=dtype)) for each in (0, 1))
+    for pair in ((zeros, ones), (ones, zeros)):
+        loss = getattr(functional, name)(*pair)
+        assert loss.item() == expected and loss.dtype == "float32"
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_squares_of_halves_that_overflow(reduction: str) -> None:
+    """pytorch/pytorch#69512 at the squares: 250**2 fits float16, and so does the mean of 300**2 and 0."""
+    x = Tensor(nd.asarray([300.0] + [0.0] * 9, dtype="float16"), requires_grad=True)
+    loss = functional.mse_loss(x, Tensor(nd.zeros((10,), dtype="float16")), reduction=reduction)
+    loss.backward()
+    assert loss.dtype == "float16" and x.grad is not None
+    if reduction == "mean":
+        assert loss.item() == pytest.approx(9000.0, rel=1e-3)
+        assert x.grad.data[0].item() == pytest.approx(60.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d"])
+def test_what_is_dropped_for_certain_is_gone(name: str) -> None:
+    """pytorch/pytorch#75288 for infinite inputs: 0 * inf is NaN."""
+    x = Tensor([[[INF, -INF, math.nan]]], requires_grad=True)
+    y = getattr(functional, name)(x, 1.0, training=True)
+    y.sum().backward()
+    assert y.tolist() == [[[0.0] * 3]]
+    assert x.grad is not None and x.grad.tolist() == [[[0.0] * 3]]
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: functional.gumbel_softmax(Tensor([1.0]), tau=0.0), "tau must be above 0"),
+    (lambda: functional.softplus(Tensor([1.0]), beta=0.0), "beta must not be 0"),
+    (lambda: functional.rrelu(Tensor([1.0]), 0.5, 0.1), "lower must not be above upper"),
+    (lambda: functional.poisson_nll_loss(Tensor([[1.0], [2.0]]), Tensor([1.0, 2.0])), "must have the same shape"),
+    (lambda: functional.gaussian_nll_loss(Tensor([[1.0], [2.0]]), Tensor([1.0, 2.0]), 1.0), "must have the same shape"),
+    (lambda: functional.cross_entropy(Tensor([[1.0, 2.0]]), Tensor([1.0])), "indices of classes have an integer dtype"),
+    (lambda: functional.ctc_loss(Tensor(np.zeros((3, 1, 3))), Tensor([[1]]), (3,), (-1,)), "which is negative"),
+    (
+        lambda: functional.scaled_dot_product_attention(*[Tensor(np.ones((2, 4)))] * 3, enable_gqa=True),
+        r"enable_gqa needs \(..., heads",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_arguments_that_make_no_sense(call: Callable[[], Any], message: str) -> None:
+    """Refused by name; the first two divided by 0, others gave numbers that mean nothing."""
+    with pytest.raises(ValueError, match=message):
+        call()
