@@ -69,7 +69,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "parametrizations": {"one's own": "orthogonal"},
     "optim": {
         "gradients are dense": "SparseAdam",
-        "its steps are rounded to bfloat16": "Muon",
         "its own machinery": "swap_in_optimizer_params_and_state",
     },
     "swa_utils": {"avg_fn": "get_ema_multi_avg_fn get_swa_multi_avg_fn"},

@@ -95,7 +95,9 @@ class TupleOp(Op):
     def __call__(self, *inputs: Any) -> Any:
         for index, value in enumerate(inputs):
             if not isinstance(value, Tensor):
-                raise nd.DTypeError(f"{self}: operand {index} is of type {type(value).__name__}, not a Tensor")
+                raise nd.DTypeError(
+                    f"{self}: operand {index} is of type {type(value).__name__}, not a Tensor; wrap it with Tensor(...)"
+                )
         if STATE.lazy_blocks:
             from treadle.autograd.vectorizing import Batched, batched_call  # made of ops, as this is a base of
 

@@ -67,6 +67,8 @@ def asarray(
             array = from_nested(obj, wanted)
         else:
             array, shares = _from_buffer(obj)
+            if array.ndim == 0 and shares and not hasattr(obj, "__setitem__"):  # a NumPy scalar is a value, no memory
+                array, shares = array.copy(), False
     needs_copy = (wanted is not None and wanted is not array.dtype) or place is not array.device
     if copy is False and (needs_copy or not shares):
         raise ValueError(

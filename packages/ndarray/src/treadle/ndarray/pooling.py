@@ -45,7 +45,7 @@ def _geometry(
         return geometry, asked
     behind = []
     for length, span, step, pad in zip(lengths, geometry.spans, steps, asked, strict=True):
-        places = max(0, -((span - length - 2 * pad) // step)) + 1
+        places = -((span - length - 2 * pad) // step) + 1
         if (places - 1) * step >= length + pad:
             places -= 1
         behind.append(max(pad, (places - 1) * step + span - length - pad))

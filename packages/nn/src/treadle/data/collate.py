@@ -21,16 +21,12 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if not batch:
         raise ValueError("an empty batch cannot be collated")
     first = batch[0]
-    if isinstance(first, Tensor):
-        return Tensor(nd.stack([sample.data for sample in batch], axis=0))
-    if isinstance(first, nd.NDArray):
-        return Tensor(nd.stack(list(batch), axis=0))
-    if hasattr(first, "__array__"):
-        return Tensor(nd.stack([nd.asarray(sample) for sample in batch], axis=0))
-    if isinstance(first, (bool, int, float)):
-        return Tensor(nd.asarray(list(batch)))
     if isinstance(first, (str, bytes)):
         return list(batch)
+    if isinstance(first, (Tensor, nd.NDArray)) or hasattr(first, "__array__"):
+        return Tensor(nd.stack([_array_of(sample) for sample in batch], axis=0))
+    if isinstance(first, (bool, int, float)):
+        return Tensor(nd.asarray([sample.item() if hasattr(sample, "item") else sample for sample in batch]))
     if isinstance(first, Mapping):
         return _mapping(batch, first)
     if isinstance(first, (tuple, list)):
@@ -41,6 +37,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
             return parts
         return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     raise TypeError(f"no batch can be made of {type(first).__name__}; give the loader a collate_fn")
+
+
+def _array_of(sample: Any) -> nd.NDArray:
+    return sample.data if isinstance(sample, Tensor) else nd.asarray(sample)
 
 
 def _mapping(batch: Sequence[Any], first: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -1,5 +1,6 @@
 """Progress bars."""
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,4 +15,6 @@ def progress(iterable: Iterable[Any] | None = None, **options: Any) -> Any:
     """
     from tqdm import tqdm
 
+    if sys.stderr is None and options.get("file") is None:  # a process without a console
+        options["disable"] = True
     return tqdm(iterable, dynamic_ncols=True, **options)

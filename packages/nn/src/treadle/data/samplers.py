@@ -85,7 +85,9 @@ class RandomSampler(Sampler):
         """The indices of a new pass."""
         source = self.generator or default_generator
         available, wanted = len(self.data_source), len(self)
-        if wanted == 0 or available == 0:
+        if available == 0 and self.num_samples is not None:
+            raise ValueError(f"RandomSampler: {self.num_samples} samples cannot be drawn from a data set of none")
+        if wanted == 0:
             return nd.empty((0,), dtype=nd.int64, device="cpu")
         if self.replacement:
             return source.integers(0, available, (wanted,), device="cpu")

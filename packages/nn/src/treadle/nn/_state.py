@@ -15,6 +15,8 @@ from treadle.nn.parameter import Parameter
 __all__ = ["IncompatibleKeys", "load", "tensors_of"]
 
 _LISTED = 20
+_COUNTER = "num_batches_tracked"
+"""The buffer that weights of other tools, and of PyTorch before 0.4.1, lack; without it the counter stays."""
 
 
 class IncompatibleKeys(NamedTuple):
@@ -46,7 +48,7 @@ def load(
     """Copy ``given`` into ``targets``; compare everything first, so that an error leaves all as it was."""
     if not isinstance(given, Mapping):
         raise TypeError(f"load_state_dict takes a mapping of names to tensors, not {type(given).__name__}")
-    missing = [name for name in targets if name not in given]
+    missing = [name for name in targets if name not in given and not name.endswith(_COUNTER)]
     unexpected = [name for name in given if name not in targets]
     values: dict[str, nd.NDArray] = {}
     misfits = []

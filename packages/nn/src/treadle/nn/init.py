@@ -68,6 +68,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     >>> 2.0 <= uniform_(Tensor([0.0]), 2.0, 3.0).item() < 3.0
     True
     """
+    if not a <= b:
+        raise ValueError(f"uniform_: a must not be above b; they are {a} and {b}")
     source = generator or default_generator
     return _fill(tensor, source.uniform(a, b, tensor.shape, dtype=tensor.dtype, device=tensor.device))
 

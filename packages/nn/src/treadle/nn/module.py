@@ -63,6 +63,11 @@ class Module(Scoped, Branch):
                 raise TypeError(f"buffer {name!r} must be a Tensor or None, not {type(value).__name__}")
         super().__setattr__(name, value)
 
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        if name in self._buffer_names:
+            self._buffer_names = {other: kept for other, kept in self._buffer_names.items() if other != name}
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. A subclass defines it; calling a module without one is a TypeError."""
         raise TypeError(f"{type(self).__name__} defines no forward(), so it cannot be called")
@@ -158,10 +163,17 @@ class Module(Scoped, Branch):
         yield from self.named_parameters()
         yield from self.named_buffers()
 
+    def _check_free(self, name: str, kind: str, is_one: bool) -> None:
+        """KeyError if ``name`` is taken by something else, such as a method."""
+        check_name(name)
+        if not is_one and getattr(self, name, None) is not None:
+            taken = type(getattr(self, name)).__name__
+            raise KeyError(f"{type(self).__name__}.{name} is a {taken}; the {kind} needs another name")
+
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Make ``tensor`` the attribute ``name``: moved by :meth:`to`, and in the state dict if ``persistent``, but
         not learnt. Assigning to the attribute replaces it."""
-        check_name(name)
+        self._check_free(name, "buffer", name in self._buffer_names)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"buffer {name!r} must be a Tensor or None, not {type(tensor).__name__}")
         setattr(self, name, tensor)
@@ -169,14 +181,14 @@ class Module(Scoped, Branch):
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Make ``parameter`` the attribute ``name``; the same as assigning it."""
-        check_name(name)
+        self._check_free(name, "parameter", isinstance(getattr(self, name, None), Parameter))
         if parameter is not None and not isinstance(parameter, Parameter):
             raise TypeError(f"parameter {name!r} must be a Parameter or None, not {type(parameter).__name__}")
         setattr(self, name, parameter)
 
     def add_module(self, name: str, module: "Module | None") -> None:
         """Make ``module`` the attribute ``name``; the same as assigning it."""
-        check_name(name)
+        self._check_free(name, "module", isinstance(getattr(self, name, None), Module))
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"module {name!r} must be a Module or None, not {type(module).__name__}")
         setattr(self, name, module)
@@ -369,7 +381,7 @@ def _indented(text: str) -> str:
 
 def check_name(name: str) -> None:
     """ValueError unless ``name`` can be part of a dotted name."""
-    if not name or "." in name:
+    if not name or "." in str(name) or str(name) != name:
         raise ValueError(f"a name must be a non-empty string without a dot, not {name!r}")
 
 

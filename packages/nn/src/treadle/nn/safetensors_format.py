@@ -93,6 +93,11 @@ class Content:
 def written(file: BinaryIO, arrays: Mapping[str, nd.NDArray], metadata: Mapping[str, str] | None) -> None:
     """Write contiguous arrays of the cpu: the widest elements first, so that each is aligned in the file."""
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
+    for key, value in (metadata or {}).items():
+        if not all(isinstance(each, str) for each in (key, value)):
+            raise TypeError(
+                f"the metadata of a safetensors file are strings by name, not {key!r}: {value!r}; write str()"
+            )
     header.update(dict.fromkeys(arrays))
     order = sorted(arrays, key=lambda name: -arrays[name].itemsize)
     place = 0

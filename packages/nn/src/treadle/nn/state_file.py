@@ -27,7 +27,8 @@ _MARKS = (_TENSOR, _ARRAY, _TUPLE, _PAIRS)
 def save_state(state: Any, filename: str | os.PathLike[str]) -> None:
     """Write a state: dicts, lists, tuples, numbers, strings, None, tensors and arrays, nested at will.
 
-    ``filename`` is replaced at once or not at all. Raises TypeError for anything else, naming its place.
+    ``filename`` is replaced at once or not at all. Raises TypeError for anything else, naming its place,
+    and ValueError for a state that contains itself.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +37,10 @@ def save_state(state: Any, filename: str | os.PathLike[str]) -> None:
     {'step': 3, 'momentum': {0: array([1., 2.])}}
     """
     tensors: dict[str, Any] = {}
-    tree = _taken_apart(state, "state", tensors)
+    try:
+        tree = _taken_apart(state, "state", tensors)
+    except RecursionError:
+        raise ValueError("the state contains itself, or is nested too deeply for a file") from None
     arrays = checked_arrays(tensors, array_of)
     text = json.dumps(tree, separators=(",", ":"))
     notes = {_KEY: text, _CHECKSUM: str(_checksum(text, arrays))}
@@ -77,6 +81,8 @@ def _taken_apart(value: Any, place: str, tensors: dict[str, Any]) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, (Tensor, nd.NDArray)) or (type(value).__module__ == "numpy" and hasattr(value, "shape")):
+        while place in tensors:  # {"a.b": x, "a": {"b": y}}
+            place += "'"
         tensors[place] = value
         return {_TENSOR if isinstance(value, Tensor) else _ARRAY: place}
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ from treadle.optim.asgd import ASGD
 from treadle.optim.ema import ExponentialMovingAverage
 from treadle.optim.lbfgs import LBFGS
 from treadle.optim.lion import Lion
+from treadle.optim.muon import Muon
 from treadle.optim.nadam import NAdam
 from treadle.optim.optimizer import Optimizer
 from treadle.optim.radam import RAdam
@@ -33,6 +34,7 @@ __all__ = [
     "Adamax",
     "ExponentialMovingAverage",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",

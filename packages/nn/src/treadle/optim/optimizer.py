@@ -77,7 +77,7 @@ class Optimizer(ABC):
             raise TypeError(f"a parameter group must be a dict, not {type(param_group).__name__}")
         if "params" not in param_group:
             raise ValueError(f"a parameter group needs 'params'; this one has {', '.join(map(repr, param_group))}")
-        group = {**self.defaults, **param_group}
+        group = {name: _plain(value) for name, value in {**self.defaults, **param_group}.items()}
         group["params"] = _tensors(param_group["params"])
         known = {id(tensor) for other in self.param_groups for tensor in other["params"]}
         for tensor in group["params"]:
@@ -232,6 +232,11 @@ def require(condition: bool, name: str, value: Any, expected: str) -> None:
     """ValueError naming the option unless ``condition`` holds."""
     if not condition:
         raise ValueError(f"{name} must be {expected}, not {value!r}")
+
+
+def _plain(value: Any) -> Any:
+    """An option; one that is a tensor or an array of one number as that number."""
+    return value.item() if isinstance(value, (Tensor, nd.NDArray)) and value.ndim == 0 else value
 
 
 def _is_real(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """The base of transforms, and those that are made of others."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -36,7 +36,7 @@ class Compose(Transform):
     """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
-        self.transforms = list(transforms)
+        self.transforms = _functions("Compose", transforms)
 
     def __call__(self, sample: Any) -> Any:
         for transform in self.transforms:
@@ -70,7 +70,9 @@ class RandomApply(Transform):
     def __init__(
         self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5, generator: Generator | None = None
     ) -> None:
-        self.transforms, self.p, self.generator = list(transforms), check_probability(p), generator
+        self.transforms, self.p, self.generator = (
+            _functions("RandomApply", transforms), check_probability(p), generator
+        )  # fmt: skip
 
     def __call__(self, sample: Any) -> Any:
         if self.source.uniform().item() >= self.p:
@@ -78,6 +80,14 @@ class RandomApply(Transform):
         for transform in self.transforms:
             sample = transform(sample)
         return sample
+
+
+def _functions(name: str, transforms: Sequence[Any]) -> list[Callable[[Any], Any]]:
+    for each in transforms:
+        if not callable(each) or isinstance(each, type):
+            kind = f"the class {each.__name__}: call it" if isinstance(each, type) else f"a {type(each).__name__}"
+            raise TypeError(f"{name} takes a list of functions; one is {kind}")
+    return list(transforms)
 
 
 def image_of(name: str, value: Any) -> nd.NDArray:
@@ -99,7 +109,7 @@ def check_probability(p: float) -> float:
 
 def pair(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     """(height, width) of one number or two, each 1 or more."""
-    sizes = (value, value) if isinstance(value, int) else tuple(value)
+    sizes = (value, value) if isinstance(value, SupportsIndex) else tuple(value)
     if len(sizes) != 2 or any(size < 1 for size in sizes):
         raise ValueError(f"{name} takes one size or (height, width), 1 or more, not {value!r}")
     return sizes[0], sizes[1]

@@ -1,9 +1,10 @@
 """Images computed anew between their pixels: other sizes, turned."""
 
+import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, cos, floor, radians, sin
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 import treadle.ndarray as nd
 from treadle.data.transforms.base import Transform, image_of, pair
@@ -25,14 +26,18 @@ class Resize(Transform):
     def __init__(self, size: int | Sequence[int], interpolation: str = "bilinear", antialias: bool = True) -> None:
         if interpolation not in ("bilinear", "nearest"):
             raise ValueError(f"interpolation must be 'bilinear' or 'nearest', not {interpolation!r}")
-        self.size: int | tuple[int, int] = size if isinstance(size, int) else pair("Resize", size)
-        if isinstance(size, int) and size < 1:
+        self.size: int | tuple[int, int] = (
+            operator.index(size) if isinstance(size, SupportsIndex) else pair("Resize", size)
+        )
+        if isinstance(self.size, int) and self.size < 1:
             raise ValueError(f"size must be 1 or more, not {size}")
         self.interpolation, self.antialias = interpolation, antialias
 
     def __call__(self, sample: Any) -> nd.NDArray:
         image = image_of("Resize", sample)
         height, width = image.shape[-2:]
+        if not height or not width:
+            raise nd.ShapeError(f"Resize: an image of shape {image.shape} has no pixels")
         wanted = self._wanted(height, width)
         if wanted == (height, width):
             return image
@@ -78,6 +83,8 @@ def _as(values: nd.NDArray, dtype: Any) -> nd.NDArray:
     if dtype.kind in "iu":
         limits = nd.iinfo(dtype)
         values = nd.clip(nd.round(values), float(limits.min), float(limits.max))
+    if dtype.kind == "b":
+        return values >= 0.5
     return values.astype(dtype, copy=False)
 
 
@@ -100,7 +107,7 @@ class RandomRotation(Transform):
     ) -> None:
         if interpolation not in ("bilinear", "nearest"):
             raise ValueError(f"interpolation must be 'nearest' or 'bilinear', not {interpolation!r}")
-        low, high = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
+        low, high = (-degrees, degrees) if isinstance(degrees, SupportsFloat) else degrees
         if not low <= high:
             raise ValueError(f"degrees must be 0 or more, or (lowest, highest), not {degrees!r}")
         self.degrees, self.interpolation, self.fill, self.generator = (low, high), interpolation, fill, generator

@@ -6,6 +6,7 @@
 [0.0, 2.0]
 """
 
+from treadle.nn.functional._guard import guarded
 from treadle.nn.functional.activations import (
     celu,
     elu,
@@ -109,3 +110,10 @@ __all__ = [
     "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "unflatten", "unfold",
 ]  # fmt: skip
 __all__ += _loss_names
+
+_PLAIN = {"gelu", "linear", "log_softmax", "mish", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax"}
+_PLAIN |= {"softplus", "softsign", "tanh"}
+"""Ops, which tell by themselves of an argument that is no tensor."""
+for _name in __all__:
+    if _name not in _PLAIN:
+        globals()[_name] = guarded(globals()[_name])

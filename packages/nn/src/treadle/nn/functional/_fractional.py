@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import SupportsFloat
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -59,7 +60,7 @@ def _sizes(
     if size is not None:
         sizes = tuple_of(size, count, f"{name}: output_size")
     else:
-        ratios = (float(ratio),) * count if isinstance(ratio, int | float) else tuple(map(float, ratio or ()))
+        ratios = (float(ratio),) * count if isinstance(ratio, SupportsFloat) else tuple(map(float, ratio or ()))
         if len(ratios) != count or not all(0.0 < each < 1.0 for each in ratios):
             raise ValueError(f"{name}: output_ratio must be a number between 0 and 1, or {count}, not {ratio!r}")
         sizes = tuple(int(length * each) for length, each in zip(lengths, ratios, strict=True))

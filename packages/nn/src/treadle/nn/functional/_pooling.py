@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
@@ -57,7 +57,10 @@ def max_pool(
             return xp.max_pool(x, kernel, stride=step, padding=around, dilation=spread, ceil_mode=ceil_mode)[1]
 
         chosen = computed(Tensor(places(nd, x.data)), places, x)
-        return _at(x, chosen), chosen
+        values = _at(x, chosen)
+        if any(around) and x.size and bool(nd.any(chosen.data < 0)):  # a window over padding alone
+            values = autograd.where(autograd.less(chosen, 0), -math.inf, values)
+        return values, chosen
 
     result: Pooled = batched(input, count, name, call)
     return result
@@ -105,7 +108,9 @@ def lp_pool(
 def _wanted(output_size: Ints | Sequence[int | None] | None, lengths: tuple[int, ...], name: str) -> tuple[int, ...]:
     """The output's lengths; None keeps the input's."""
     count = len(lengths)
-    given = (output_size,) * count if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    given = (
+        (output_size,) * count if output_size is None or isinstance(output_size, SupportsIndex) else tuple(output_size)
+    )
     if len(given) != count:
         raise nd.ShapeError(f"{name}: output_size must be an int or {count} of them, not {output_size!r}")
     return tuple(length if size is None else size for size, length in zip(given, lengths, strict=True))

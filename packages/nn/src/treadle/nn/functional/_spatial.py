@@ -1,5 +1,6 @@
 """What the functions on images share: inputs with or without a batch, and one number or one for each spatial axis."""
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -28,8 +29,12 @@ def tuple_of(value: Ints, count: int, name: str) -> tuple[int, ...]:
     >>> tuple_of(3, 2, "stride")
     (3, 3)
     """
-    numbers = tuple(value) if isinstance(value, Iterable) else (value,) * count
-    if len(numbers) != count or not all(isinstance(each, int) for each in numbers):
+    given = value if isinstance(value, Iterable) else (value,) * count
+    try:
+        numbers = tuple(operator.index(each) for each in given)
+    except TypeError:
+        numbers = ()
+    if len(numbers) != count:
         raise nd.ShapeError(f"{name} must be an int or {count} ints, not {value!r}")
     return numbers
 

@@ -82,6 +82,8 @@ def rrelu(
     >>> rrelu(Tensor([-1.0, 2.0]), 0.25, 0.75).tolist()
     [-0.5, 2.0]
     """
+    if not lower <= upper:
+        raise ValueError(f"rrelu: lower must not be above upper; they are {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2.0)
     slopes = nd.random.uniform(lower, upper, input.shape, dtype=input.dtype, device=input.device)
@@ -152,6 +154,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> softplus(Tensor([0.0, 1000.0])).tolist()
     [0.6931471824645996, 1000.0]
     """
+    if beta == 0.0:
+        raise ValueError("softplus: beta must not be 0")
     scaled = input if beta == 1.0 else input * beta
     smooth = autograd.softplus(scaled)
     return autograd.where(scaled.detach() > threshold, input, smooth if beta == 1.0 else smooth * (1.0 / beta))

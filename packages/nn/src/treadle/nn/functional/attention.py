@@ -93,6 +93,8 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise ValueError("scaled_dot_product_attention: give attn_mask or is_causal=True, not both")
     if enable_gqa:
+        if min(query.ndim, key.ndim, value.ndim) < 3:
+            raise nd.ShapeError(f"attention: enable_gqa needs (..., heads, queries, features), not {query.shape}")
         heads, kept = query.shape[-3], key.shape[-3]
         if heads % kept or value.shape[-3] != kept:
             raise nd.ShapeError(f"attention: {heads} heads of queries are no multiple of {kept} heads of keys")

@@ -1,5 +1,6 @@
 """Dropout: of elements, of whole channels, and the kinds that keep mean and variance of SELU networks."""
 
+import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
@@ -34,8 +35,14 @@ def _dropped(input: Tensor, p: float, training: bool, shape: tuple[int, ...]) ->
     if not training or p == 0.0:
         return input
     kept = nd.random.bernoulli(1.0 - p, shape, device=input.device)
-    scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
-    return input * Tensor(kept.astype(input.dtype) * scale)
+    if p == 1.0:
+        return _nothing_of(input)
+    return input * Tensor(kept.astype(input.dtype) * (1.0 / (1.0 - p)))
+
+
+def _nothing_of(input: Tensor) -> Tensor:
+    """Zeros, also where the input is infinite or NaN, with a zero gradient."""
+    return autograd.where(Tensor(nd.zeros(input.shape, dtype="bool", device=input.device)), input, 0.0)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -111,7 +118,7 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, shape: tuple[int, ..
     if not training or p == 0.0:
         return input
     if p == 1.0:
-        return input * 0.0
+        return _nothing_of(input)
     kept = nd.random.bernoulli(1.0 - p, shape, device=input.device).astype(input.dtype)
     scale = ((1.0 - p) * (1.0 + p * _SATURATION**2)) ** -0.5
     shift = -scale * p * _SATURATION

@@ -69,7 +69,7 @@ def embedding(
 def _bound_rows(numbers: nd.NDArray, weight: nd.NDArray, max_norm: float, norm_type: float) -> None:
     used = nd.unique_values(numbers)
     rows = nd.take(weight, used, axis=0)
-    norms = nd.sum(nd.abs(rows) ** norm_type, axis=1, keepdims=True) ** (1.0 / norm_type)
+    norms = nd.linalg.vector_norm(rows, axis=1, keepdims=True, ord=norm_type)
     weight[used] = nd.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
 
 

@@ -21,6 +21,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise nd.ShapeError(
             f"local_response_norm: size {size} and an input of shape {input.shape}; it is (batch, channels, ...)"
         )
+    if input.size == 0:
+        return input
     batch, channels = input.shape[:2]
     squares = autograd.reshape(autograd.square(input), (batch, 1, channels, input.size // max(1, batch * channels)))
     padded = autograd.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])

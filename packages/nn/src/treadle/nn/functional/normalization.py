@@ -301,7 +301,8 @@ def instance_norm(
 ) -> Tensor:
     """:func:`batch_norm` of every sample by itself: over the dimensions behind the channels.
 
-    The running statistics follow the means over the batch. Ulyanov et al. 2016, "Instance normalization".
+    The running statistics follow the means over the batch; a batch of nothing moves none. Ulyanov et al. 2016,
+    "Instance normalization".
 
     >>> [round(v, 3) for v in instance_norm(Tensor([[[1.0, 3.0]]])).tolist()[0][0]]
     [-1.0, 1.0]
@@ -316,7 +317,7 @@ def instance_norm(
     if count <= 1:
         raise nd.ShapeError(f"instance_norm: a channel needs more than one value; the input is {input.shape}")
     statistics = _moments(input, axes)
-    if running_mean is not None or running_var is not None:
+    if input.shape[0] and (running_mean is not None or running_var is not None):
         unbiased = count / (count - 1)
         _track(
             running_mean, nd.mean(statistics[0], axis=0), momentum, input,

@@ -1,7 +1,9 @@
 """Resizing by linear maps along each axis: interpolation and uneven averages."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
+from typing import SupportsFloat, SupportsIndex
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
@@ -155,11 +157,11 @@ def _sizes(
     if (size is None) == (factor is None):
         raise ValueError("interpolate: give either size or scale_factor")
     if size is not None:
-        sizes = (size,) * count if isinstance(size, int) else tuple(size)
+        sizes = (operator.index(size),) * count if isinstance(size, SupportsIndex) else tuple(size)
         if len(sizes) != count or any(each < 1 for each in sizes):
             raise nd.ShapeError(f"interpolate: size {size} for spatial lengths {lengths}")
         return sizes, (None,) * count
-    factors = (float(factor),) * count if isinstance(factor, int | float) else tuple(map(float, factor or ()))
+    factors = (float(factor),) * count if isinstance(factor, SupportsFloat) else tuple(map(float, factor or ()))
     if len(factors) != count or any(each <= 0 for each in factors):
         raise nd.ShapeError(f"interpolate: scale_factor {factor} for spatial lengths {lengths}")
     sizes = tuple(math.floor(length * each) for length, each in zip(lengths, factors, strict=True))

@@ -57,6 +57,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
     >>> gumbel_softmax(Tensor([0.0, 100.0]), hard=True).tolist()
     [0.0, 1.0]
     """
+    if not tau > 0.0:
+        raise ValueError(f"gumbel_softmax: tau must be above 0, not {tau}")
     noise = nd.random.gumbel(shape=logits.shape, dtype=logits.dtype, device=logits.device)
     soft = autograd.softmax((logits + Tensor(noise)) * (1.0 / tau), axis=dim)
     if not hard:

@@ -1,7 +1,8 @@
 """Normalisation of channels, layers, groups and single samples."""
 
+import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsIndex
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -228,6 +229,10 @@ class InstanceNorm3d(_InstanceNorm):
     dimensions, count = (4, 5), 3
 
 
+def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (operator.index(shape),) if isinstance(shape, SupportsIndex) else tuple(shape)
+
+
 class LayerNorm(_Normalization):
     """The last dimensions, of ``normalized_shape``, less their mean, over their deviation (biased), times ``weight``
     plus ``bias``, of that shape. Ba, Kiros and Hinton 2016, "Layer normalization".
@@ -247,7 +252,7 @@ class LayerNorm(_Normalization):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _lengths(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.weight = _affine(self.normalized_shape, elementwise_affine, device, dtype)
@@ -283,7 +288,7 @@ class RMSNorm(_Normalization):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _lengths(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.weight = _affine(self.normalized_shape, elementwise_affine, device, dtype)

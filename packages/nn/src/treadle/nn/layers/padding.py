@@ -1,7 +1,7 @@
 """Padding of images."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, SupportsIndex
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -24,7 +24,7 @@ class _Pad(Module):
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__()
-        self.padding = (padding,) * (2 * self.count) if isinstance(padding, int) else tuple(padding)
+        self.padding = (padding,) * (2 * self.count) if isinstance(padding, SupportsIndex) else tuple(padding)
         if len(self.padding) != 2 * self.count:
             raise nd.ShapeError(
                 f"{type(self).__name__}: padding must be an int or {2 * self.count} ints, not {padding}"

@@ -1,7 +1,7 @@
 """Images made larger."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
@@ -31,7 +31,7 @@ class Upsample(Module):
         super().__init__()
         self.size = size
         self.scale_factor: Any = scale_factor
-        if isinstance(scale_factor, int | float):
+        if isinstance(scale_factor, SupportsFloat):
             self.scale_factor = float(scale_factor)
         elif scale_factor is not None:
             self.scale_factor = tuple(float(each) for each in scale_factor)

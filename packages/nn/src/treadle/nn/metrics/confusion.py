@@ -190,6 +190,8 @@ def _indices(output: Tensor, target: Tensor, num_classes: int | None) -> tuple[n
         predicted = nd.argmax(predicted, axis=min(1, predicted.ndim - 1))
     if predicted.shape != actual.shape:
         raise nd.ShapeError(f"confusion_matrix: output {output.shape} does not fit target {target.shape}")
+    if actual.dtype.kind == "f" and bool(nd.any(actual != nd.floor(actual))):
+        raise nd.DTypeError("confusion_matrix: targets are indices of classes, and one has a fraction")
     predicted, actual = (nd.reshape(each, (-1,)).astype(nd.int64) for each in (predicted, actual))
     if num_classes is None:
         num_classes = 1 + max((int(nd.max(each).item()) for each in (predicted, actual) if each.size), default=-1)

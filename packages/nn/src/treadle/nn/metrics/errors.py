@@ -98,4 +98,11 @@ class RootMeanSquaredError(MeanSquaredError):
 def _errors(function: Callable[[nd.NDArray], nd.NDArray], output: Tensor, target: Tensor) -> nd.NDArray:
     if output.shape != target.shape:
         raise nd.ShapeError(f"a mean error: output {output.shape} and target {target.shape} must have the same shape")
-    return function(output.data - target.data)
+    return function(_wide(output.data) - _wide(target.data))
+
+
+def _wide(array: nd.NDArray) -> nd.NDArray:
+    """Integers as float64, since unsigned differences wrap around, and halves as float32, whose squares overflow."""
+    if array.dtype.kind != "f":
+        return array.astype(nd.float64)
+    return array.astype(nd.float32) if array.itemsize == 2 else array

@@ -25,6 +25,9 @@ def roc_auc(scores: Tensor, target: Tensor) -> nd.NDArray:
         raise nd.ShapeError(f"roc_auc: scores {scores.shape} do not fit target {target.shape}")
     if bool(nd.any(nd.isnan(values))):
         raise ValueError("roc_auc: a score is NaN")
+    most = 1 if values.ndim == 1 else values.shape[1] - 1
+    if labels.size and bool(nd.any((labels < 0) | (labels > most))):
+        raise nd.IndexingError(f"roc_auc: a target is not one of the classes 0 to {most}")
     if values.ndim == 1:
         areas = [_area(values, labels != 0)]
     else:

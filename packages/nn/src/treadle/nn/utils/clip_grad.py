@@ -5,6 +5,7 @@ Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neura
 
 from collections.abc import Iterable
 from math import inf, isfinite
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -34,11 +35,9 @@ def clip_grad_norm_(
     >>> [round(g, 4) for g in w.grad.numpy().tolist()]
     [0.6, 0.8]
     """
-    gradients = _gradients(parameters)
+    gradients, max_norm = _gradients(parameters), _limit("max_norm", max_norm)
     if not gradients:
         return Tensor(0.0)
-    if not max_norm >= 0.0:
-        raise ValueError(f"max_norm must be 0 or more, not {max_norm}")
     total = _checked_norm(gradients, norm_type, error_if_nonfinite)
     _scale(gradients, max_norm, total)
     return Tensor(total)
@@ -65,9 +64,7 @@ def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float
     >>> [round(g, 4) for g in w.grad.tolist()]
     [1.5, 2.0]
     """
-    if not max_norm >= 0.0:
-        raise ValueError(f"max_norm must be 0 or more, not {max_norm}")
-    _scale(_gradients(parameters), max_norm, total_norm.data)
+    _scale(_gradients(parameters), _limit("max_norm", max_norm), total_norm.data)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
@@ -79,14 +76,25 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     >>> w.grad.numpy().tolist()
     [1.0, -0.5]
     """
-    if not clip_value >= 0.0:
-        raise ValueError(f"clip_value must be 0 or more, not {clip_value}")
+    clip_value = _limit("clip_value", clip_value)
     for gradient in _gradients(parameters):
         gradient[...] = nd.clip(gradient, -clip_value, clip_value)
 
 
+def _limit(name: str, value: Any) -> float:
+    """A number, also from a Tensor of one element."""
+    limit = float(value)
+    if not limit >= 0.0:
+        raise ValueError(f"{name} must be 0 or more, not {limit}")
+    return limit
+
+
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[nd.NDArray]:
     """The gradient arrays there are; of a parameter that comes twice only once."""
+    if hasattr(parameters, "parameters"):
+        raise TypeError(
+            f"gradients are those of parameters, not of a {type(parameters).__name__}: pass its parameters()"
+        )
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
     unique = {id(tensor): tensor for tensor in tensors}
     return [tensor.grad.data for tensor in unique.values() if tensor.grad is not None]
@@ -99,9 +107,10 @@ def _scale(gradients: list[nd.NDArray], max_norm: float, total: nd.NDArray) -> N
 
 
 def _checked_norm(arrays: list[nd.NDArray], norm_type: float, error_if_nonfinite: bool) -> nd.NDArray:
+    norm_type = float(norm_type)  # also "inf"
     if not norm_type > 0.0:
         raise ValueError(f"norm_type must be above 0, not {norm_type}")
-    total = _total_norm(arrays, float(norm_type))
+    total = _total_norm(arrays, norm_type)
     if error_if_nonfinite and not isfinite(total.item()):
         raise RuntimeError(
             f"the norm of order {norm_type} of {len(arrays)} gradients is {total.item()}, so they cannot be clipped"

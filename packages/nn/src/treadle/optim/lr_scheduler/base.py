@@ -14,7 +14,8 @@ class LRScheduler:
 
     ``last_epoch`` above -1 resumes an optimizer whose groups have their ``initial_lr``. To resume exactly, load the
     state dicts of the optimizer and of the schedule instead. An epoch is whatever lies between two calls of
-    :meth:`step`: a pass over the data, or one batch.
+    :meth:`step`: a pass over the data, or one batch. Groups that the optimizer gets later join in with the rates
+    they come with, but keep them where a schedule has limits for each group.
 
     >>> from treadle.autograd import Tensor
     >>> from treadle.optim import SGD
@@ -61,14 +62,21 @@ class LRScheduler:
         """The rates that were set last."""
         return self._last_lr
 
+    def adopt(self) -> None:
+        """Take in the groups that the optimizer got since: the rates they have are their initial ones."""
+        for group in self.optimizer.param_groups[len(self.base_lrs) :]:
+            self.base_lrs.append(group.setdefault("initial_lr", group["lr"]))
+
     def step(self) -> None:
         """Go on to the next epoch; called once after each, and after the optimizer's step."""
+        self.adopt()
         self._step_count += 1
         self.last_epoch += 1
         self.set_lr(self.get_lr())
 
     def restart(self) -> None:
         """Go to epoch 0, as where a sequence reaches this schedule."""
+        self.adopt()
         self.last_epoch = 0
         self.set_lr(self.get_start_lr())
 
@@ -78,7 +86,7 @@ class LRScheduler:
 
     def set_lr(self, rates: Sequence[float]) -> None:
         """Give each group its rate."""
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):  # groups may have been added since
             group["lr"] = rate
         self._last_lr = self.present_lr()
 

@@ -89,6 +89,8 @@ class SequentialLR(CompositeScheduler):
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(f"{len(schedulers)} schedules need one milestone less, not {len(milestones)}")
         self.milestones = list(milestones)
+        if self.milestones != sorted(self.milestones):
+            raise ValueError(f"the milestones must not fall: {self.milestones}")
         self.last_epoch = last_epoch + 1
         self.start_over()
 

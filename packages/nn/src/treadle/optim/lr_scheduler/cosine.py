@@ -1,6 +1,6 @@
 """Cosine annealing. Loshchilov and Hutter 2017, "SGDR: stochastic gradient descent with warm restarts"."""
 
-from math import cos, floor, log, pi
+from math import cos, floor, pi
 
 from treadle.optim.lr_scheduler.base import LRScheduler
 from treadle.optim.optimizer import Optimizer
@@ -81,6 +81,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go on to the next epoch, or to ``epoch``, which may be a fraction."""
+        self.adopt()
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         self._step_count += 1
@@ -103,9 +104,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Set ``T_i`` and ``T_cur`` for an epoch out of the blue."""
         if epoch < 0:
             raise ValueError(f"an epoch must be 0 or more, not {epoch}")
+        self.T_i = self.T_0
         if self.T_mult == 1:
-            self.T_i, self.T_cur = self.T_0, epoch % self.T_0
-            return
-        restarts = int(log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
-        self.T_i = self.T_0 * self.T_mult**restarts
-        self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
+            epoch %= self.T_0
+        while epoch >= self.T_i:  # a logarithm would miss restarts by rounding
+            epoch -= self.T_i
+            self.T_i *= self.T_mult
+        self.T_cur = epoch

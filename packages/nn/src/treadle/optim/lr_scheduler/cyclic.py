@@ -59,6 +59,10 @@ class CyclicLR(LRScheduler):
             for rate, group in zip(base_lrs, optimizer.param_groups, strict=True):
                 group["lr"] = rate
         down = step_size_up if step_size_down is None else step_size_down
+        if step_size_up <= 0 or down < 0:
+            raise ValueError(
+                f"step_size_up must be above 0 and step_size_down 0 or more, not {step_size_up} and {down}"
+            )
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / self.total_size
         self.mode = mode
@@ -72,6 +76,9 @@ class CyclicLR(LRScheduler):
             self.max_momentums = for_each_group("max_momentum", max_momentum, optimizer)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
+
+    def adopt(self) -> None:
+        """Nothing: the limits were given for the groups that there were."""
 
     def get_lr(self) -> list[float]:
         """The rates of epoch ``last_epoch``; sets the momenta too."""

@@ -32,6 +32,12 @@ class LambdaLR(LRScheduler):
                 raise TypeError(f"lr_lambda must be a function, not {type(function).__name__}")
         super().__init__(optimizer, last_epoch)
 
+    def adopt(self) -> None:
+        """Take in the groups that the optimizer got since, if one function serves all."""
+        if len({id(function) for function in self.lr_lambdas}) == 1:
+            super().adopt()
+            self.lr_lambdas += self.lr_lambdas[:1] * (len(self.base_lrs) - len(self.lr_lambdas))
+
     def get_lr(self) -> list[float]:
         """The rates of epoch ``last_epoch``."""
         return [rate * factor(self.last_epoch) for rate, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
@@ -58,4 +64,4 @@ class MultiplicativeLR(LambdaLR):
         rates = self.present_lr()
         if self._is_initial:
             return rates
-        return [rate * factor(self.last_epoch) for rate, factor in zip(rates, self.lr_lambdas, strict=True)]
+        return [rate * factor(self.last_epoch) for rate, factor in zip(rates, self.lr_lambdas, strict=False)]

@@ -26,7 +26,7 @@ def begin_momentum(optimizer: Optimizer, base_momentum: Any, max_momentum: Any, 
 
 def set_momentum(optimizer: Optimizer, values: Sequence[float]) -> None:
     """Give each group its momentum, or its first beta."""
-    for group, value in zip(optimizer.param_groups, values, strict=True):
+    for group, value in zip(optimizer.param_groups, values, strict=False):  # groups may have been added since
         if "betas" in optimizer.defaults:
             group["betas"] = (value, *group["betas"][1:])
         else:

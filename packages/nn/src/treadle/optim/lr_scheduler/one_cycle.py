@@ -69,6 +69,9 @@ class OneCycleLR(LRScheduler):
             begin_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
+    def adopt(self) -> None:
+        """Nothing: the limits were given for the groups that there were."""
+
     def get_lr(self) -> list[float]:
         """The rates of step ``last_epoch``; sets the momenta too."""
         step = self.last_epoch
@@ -77,8 +80,8 @@ class OneCycleLR(LRScheduler):
         number = next((at for at, phase in enumerate(self.phases) if step <= phase["end"]), len(self.phases) - 1)
         phase, start = self.phases[number], self.phases[number - 1]["end"] if number else 0.0
         length = phase["end"] - start
-        place = (step - start) / length if length else 1.0
-        groups = self.optimizer.param_groups
+        place = min(1.0, (step - start) / length) if length > 0.0 else 1.0  # the call behind the last step stays there
+        groups = self.optimizer.param_groups[: len(self.base_lrs)]
         if self.cycle_momentum:
             start_name, end_name = phase["momentum"]
             set_momentum(self.optimizer, [self._between(group[start_name], group[end_name], place) for group in groups])

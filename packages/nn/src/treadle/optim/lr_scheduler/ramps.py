@@ -42,15 +42,22 @@ class LinearLR(FactorLR):
     def factor_now(self) -> float:
         """The factor of this epoch over that of the one before."""
         if self.last_epoch == 0:
-            return self.start_factor
+            return self._first
         if self._is_initial or self.last_epoch > self.total_iters:
             return 1.0
-        rise = self.end_factor - self.start_factor
-        return 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
+        return self._weighed(self.last_epoch) / self._weighed(self.last_epoch - 1)
+
+    @property
+    def _first(self) -> float:
+        return self.start_factor if self.total_iters > 0 else self.end_factor
+
+    def _weighed(self, epoch: int) -> float:
+        """``total_iters`` times the factor of an epoch, never below 0 by rounding."""
+        return (self.total_iters - epoch) * self.start_factor + epoch * self.end_factor
 
     def get_start_lr(self) -> list[float]:
         """The rates of epoch 0."""
-        return [rate * self.start_factor for rate in self.base_lrs]
+        return [rate * self._first for rate in self.base_lrs]
 
 
 class PolynomialLR(FactorLR):

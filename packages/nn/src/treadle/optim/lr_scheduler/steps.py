@@ -103,12 +103,16 @@ class ConstantLR(FactorLR):
     def factor_now(self) -> float:
         """``factor`` at first, its inverse at the end, else 1."""
         if self.last_epoch == 0:
-            return self.factor
+            return self._first
         return 1.0 / self.factor if self.last_epoch == self.total_iters else 1.0
+
+    @property
+    def _first(self) -> float:
+        return self.factor if self.total_iters > 0 else 1.0
 
     def get_start_lr(self) -> list[float]:
         """The rates of epoch 0."""
-        return [rate * self.factor for rate in self.base_lrs]
+        return [rate * self._first for rate in self.base_lrs]
 
 
 class ExponentialLR(FactorLR):

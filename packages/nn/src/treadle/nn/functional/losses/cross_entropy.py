@@ -61,8 +61,9 @@ def _against_probabilities(
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, label_smoothing: float) -> int:
     """The class axis."""
     if input.ndim == 0 or target.shape != input.shape:
+        hint = "; indices of classes have an integer dtype" if target.ndim < input.ndim else ""
         raise nd.ShapeError(
-            f"cross_entropy: class probabilities of shape {target.shape} do not fit logits of shape {input.shape}"
+            f"cross_entropy: class probabilities of shape {target.shape} do not fit logits of shape {input.shape}{hint}"
         )
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, not {label_smoothing}")

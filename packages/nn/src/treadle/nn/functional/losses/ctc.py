@@ -173,7 +173,8 @@ def _lengths(name: str, given: Lengths, batch: int, most: int | None) -> list[in
         raise nd.ShapeError(f"ctc_loss: {name} has {len(lengths)} entries for {batch} sequences")
     for length in lengths:
         if length < 0 or (most is not None and length > most):
-            raise ValueError(f"ctc_loss: {name} has {length}, which does not lie between 0 and {most}")
+            limits = "is negative" if most is None else f"does not lie between 0 and {most}"
+            raise ValueError(f"ctc_loss: {name} has {length}, which {limits}")
     return lengths
 
 

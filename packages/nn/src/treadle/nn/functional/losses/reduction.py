@@ -38,11 +38,13 @@ def check_same_shape(loss: str, input: Tensor, target: Tensor, name: str = "targ
 
 
 def matched(loss: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, in the dtype in which they meet; ShapeError unless the shapes are equal.
+    """Both, in the dtype in which they meet, integers as float32; ShapeError unless the shapes are equal.
 
     An op of two arrays gives each the gradient in that dtype, so the conversion is a step of its own in the graph.
     """
     check_same_shape(loss, input, target)
+    if input.dtype.kind in "iub" and target.dtype.kind in "iub":  # a difference of unsigned ones would wrap around
+        return input.astype(nd.float32), target.astype(nd.float32)
     if input.dtype == target.dtype or target.dtype.kind != "f" or input.dtype.kind != "f":
         return input, target
     dtype = nd.result_type(input.dtype, target.dtype)

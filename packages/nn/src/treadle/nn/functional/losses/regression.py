@@ -6,6 +6,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
+from treadle.nn.functional._fused import is_half
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
 __all__ = ["Huber", "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
@@ -21,8 +22,12 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", weight: 
     2.0
     """
     check_reduction(reduction)
-    check_same_shape("mse_loss", input, target)
-    return reduced(autograd.square(input - target), reduction, weight)
+    input, target = matched("mse_loss", input, target)
+    difference = input - target
+    if reduction == "none" or not is_half(difference):
+        return reduced(autograd.square(difference), reduction, weight)
+    wide = None if weight is None else weight.astype(nd.float32)  # squares of float16 overflow from 256 on
+    return reduced(autograd.square(difference.astype(nd.float32)), reduction, wide).astype(difference.dtype)
 
 
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
@@ -32,7 +37,7 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", weight: T
     1.0
     """
     check_reduction(reduction)
-    check_same_shape("l1_loss", input, target)
+    input, target = matched("l1_loss", input, target)
     return reduced(autograd.abs(input - target), reduction, weight)
 
 
@@ -122,6 +127,7 @@ def poisson_nll_loss(
     1.0
     """
     check_reduction(reduction)
+    check_same_shape("poisson_nll_loss", input, target)
     losses = autograd.exp(input) - target * input if log_input else input - target * autograd.log(input + eps)
     if full:
         large = Tensor(target.data > 1.0)
@@ -149,6 +155,8 @@ def gaussian_nll_loss(
     2.0
     """
     check_reduction(reduction)
+    if input.ndim != target.ndim:
+        check_same_shape("gaussian_nll_loss", input, target)
     variance = _variance(input, var)
     if bool(nd.any(variance.data < 0.0)):
         raise ValueError("gaussian_nll_loss: a variance is negative")

@@ -1,0 +1,43 @@
+"""A clear error for lists and arrays where functions ask their arguments for what only tensors have."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import treadle.ndarray as nd
+from treadle.nn._located import is_of_no_tensor
+
+__all__ = ["guarded"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def guarded(function: Function) -> Function:
+    """``function`` with a DTypeError where an argument is a list or an array and no Tensor.
+
+    The arguments are looked at once something went wrong. In its module the guarded one takes the function's place, so
+    that it can be pickled by its name.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (AttributeError, TypeError) as error:
+            wrong = next((each for each in (*args, *kwargs.values()) if _is_blamed(each, error)), None)
+            if wrong is None or isinstance(error, nd.TreadleError):
+                raise
+            what = f"it got a {type(wrong).__name__} where a Tensor is needed; write Tensor(...)"
+            raise nd.DTypeError(f"{function.__name__}: {what}") from error
+
+    setattr(sys.modules[function.__module__], function.__name__, call)
+    return call  # type: ignore[return-value]
+
+
+def _is_blamed(value: Any, error: Exception) -> bool:
+    """An array; or a list, which may also be a row of sizes, if the error is of what a list lacks."""
+    kind = type(value)
+    if kind is list:
+        return is_of_no_tensor(error) or any(each in str(error) for each in ("operand", "sequence"))
+    return kind is nd.NDArray or (kind.__module__, kind.__name__) == ("numpy", "ndarray")

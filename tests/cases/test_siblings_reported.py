@@ -1,0 +1,430 @@
+"""Faults that users of other libraries reported of layers, schedules, metrics and loaders, and their relatives here.
+
+Each test names reports of the kind; expected values come from mathematics, scikit-learn and PyTorch.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle.ndarray as nd
+from treadle import nn, optim
+from treadle.autograd import Tensor
+from treadle.data import DataLoader, RandomSampler, default_collate
+from treadle.data.progress import progress
+from treadle.data.transforms import Compose, RandomApply, Resize
+from treadle.nn import functional, metrics
+from treadle.optim import lr_scheduler
+
+INF = math.inf
+
+
+# --- sizes, windows, statistics ---------------------------------------------------------------------------------------
+SIZES: dict[str, Callable[[Any, Tensor], Any]] = {
+    "Conv1d": lambda two, x: nn.Conv1d(3, 4, two)(x),
+    "max_pool1d": lambda two, x: functional.max_pool1d(x, two, two),
+    "interpolate, size": lambda two, x: functional.interpolate(x, size=two),
+    "interpolate, factor": lambda two, x: functional.interpolate(x, scale_factor=[np.float64(two)]),
+    "Upsample": lambda two, x: nn.Upsample(scale_factor=np.float64(two))(x),
+    "adaptive_avg_pool1d": lambda two, x: functional.adaptive_avg_pool1d(x, two),
+    "AdaptiveMaxPool1d": lambda two, x: nn.AdaptiveMaxPool1d(two)(x),
+    "ZeroPad1d": lambda two, x: nn.ZeroPad1d(two)(x),
+    "LayerNorm": lambda two, x: nn.LayerNorm(two * two)(x),
+    "RMSNorm": lambda two, x: nn.RMSNorm(two * two)(x),
+    "Resize": lambda two, x: Tensor(Resize(two)(x.data.reshape(3, 2, 2))),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_that_numpy_computed(name: str) -> None:
+    """A np.int64 or np.float32 where a number is expected."""
+    x = Tensor(np.ones((1, 3, 4), "f4"))
+    found = SIZES[name](np.int64(2), x)
+    assert found.shape == SIZES[name](2, x).shape
+
+
+def test_windows_over_padding_alone_with_their_places() -> None:
+    """pytorch/pytorch#114216, microsoft/onnxruntime#29637: the values are those that come without the places."""
+    x = Tensor([[[1.0, 2.0]]], requires_grad=True)
+    values, places = functional.max_pool1d(x, 2, 1, 1, 3, return_indices=True)
+    alone = functional.max_pool1d(x, 2, 1, 1, 3)
+    assert isinstance(alone, Tensor) and values.tolist() == alone.tolist() == [[[-INF]]]
+    assert places.tolist() == [[[-1]]]
+    values.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[[0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_no_window_fits_in_ceil_mode_either(device: str) -> None:
+    """pytorch/pytorch#114216: ceil((4 - 7) / 3) + 1 is 0 windows."""
+    x = nd.zeros((1, 1, 4), device=device)
+    with pytest.raises(nd.ShapeError, match="more than the input"):
+        nd.max_pool(x, 3, stride=3, dilation=3, ceil_mode=True)
+    assert nd.avg_pool(x, 5, stride=2, ceil_mode=True).shape == (1, 1, 1)
+
+
+def test_statistics_of_no_samples() -> None:
+    """pytorch/pytorch#12013, #39049: the mean of an empty batch is NaN, and stays in running statistics for good."""
+    layer = nn.InstanceNorm2d(3, track_running_stats=True)
+    assert layer(Tensor(np.zeros((0, 3, 2, 2), "f4"))).shape == (0, 3, 2, 2)
+    assert [each.tolist() for each in layer.buffers()][:2] == [[0.0] * 3, [1.0] * 3]
+    assert nn.LocalResponseNorm(3)(Tensor(np.zeros((0, 3, 2), "f4"))).shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize(("order", "scale"), [(INF, 8.0), (1.0, 14.0), (2.0, 10.0), (0.5, (6**0.5 + 8**0.5) ** 2)])
+def test_rows_bounded_in_every_norm(order: float, scale: float) -> None:
+    """pytorch/pytorch#7947 for other norms: max_norm with norm_type=inf took every row as of length 1."""
+    weight = Tensor([[6.0, 8.0], [0.1, 0.0], [60.0, 80.0]])
+    out = functional.embedding(Tensor([0, 1, 0]), weight, max_norm=2.0, norm_type=order)
+    np.testing.assert_allclose(out.numpy(), [[12 / scale, 16 / scale], [0.1, 0.0], [12 / scale, 16 / scale]], rtol=1e-6)
+    assert weight[2].tolist() == [60.0, 80.0]
+
+
+# --- modules ----------------------------------------------------------------------------------------------------------
+TAKEN: list[tuple[str, Callable[[nn.Module], Any]]] = [
+    ("in_features", lambda layer: layer.register_parameter("in_features", nn.Parameter([1.0]))),
+    ("weight", lambda layer: layer.register_buffer("weight", Tensor([1.0]))),
+    ("weight", lambda layer: layer.add_module("weight", nn.ReLU())),
+    ("forward", lambda layer: layer.register_buffer("forward", Tensor([1.0]))),
+    ("train", lambda layer: layer.register_module("train", nn.ReLU())),
+]
+
+
+@pytest.mark.parametrize(("name", "register"), TAKEN)
+def test_names_that_are_taken(name: str, register: Callable[[nn.Module], Any]) -> None:
+    """pytorch/pytorch#1874, #2108: a buffer over a method, a module over a parameter."""
+    layer = nn.Linear(2, 2)
+    with pytest.raises(KeyError, match=f"Linear.{name} is a .* needs another name"):
+        register(layer)
+    assert layer(Tensor([[1.0, 1.0]])).shape == (1, 2)
+    layer.register_parameter("bias", None)
+    layer.register_parameter("bias", nn.Parameter([1.0, 2.0]))
+    assert list(layer.state_dict()) == ["weight", "bias"]
+
+
+def test_deleted_buffers_and_names_that_are_no_strings() -> None:
+    """What is deleted is gone from the state too."""
+    layer = nn.BatchNorm1d(2)
+    del layer.running_mean
+    assert "running_mean" not in layer.state_dict() and len(list(layer.buffers())) == 2
+    assert "running_mean" in nn.BatchNorm1d(2).state_dict()
+    with pytest.raises(ValueError, match="a name must be a non-empty string"):
+        nn.ModuleDict({1: nn.ReLU()})  # type: ignore[arg-type]
+
+
+def test_parameters_of_numpy_scalars_are_learnt() -> None:
+    """pytorch/pytorch#9651 at the parameter: a NumPy scalar is a value, and no memory to write into."""
+    weight = nn.Parameter(np.float64(2.0))
+    weight.grad = Tensor(np.float64(1.0))
+    optim.SGD([weight], lr=0.5).step()
+    assert weight.item() == 1.5 and weight.dtype == "float64"
+
+
+# --- schedules --------------------------------------------------------------------------------------------------------
+def optimizer_of(*rates: float) -> optim.SGD:
+    return optim.SGD([{"params": [nn.Parameter([0.0])], "lr": rate} for rate in rates], momentum=0.9)
+
+
+def rates_of(schedule: Any, steps: int) -> list[float]:
+    found = []
+    for _ in range(steps):
+        found += schedule.get_last_lr()
+        schedule.step()
+    return found
+
+
+@pytest.mark.parametrize("strategy", ["cos", "linear"])
+@pytest.mark.parametrize("total", [1, 2, 5, 10])
+def test_one_cycle_stays_at_its_end(total: int, strategy: str) -> None:
+    """pytorch/pytorch#91765: the call behind the last step took the rate back up, or below 0."""
+    optimizer = optimizer_of(0.1)
+    schedule = lr_scheduler.OneCycleLR(optimizer, 0.5, total_steps=total, anneal_strategy=strategy)
+    rates_of(schedule, total)
+    assert schedule.get_last_lr() == pytest.approx([0.5 / 25 / 1e4])
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
+@pytest.mark.parametrize("total", range(1, 30))
+@pytest.mark.parametrize("start", [1 / 3, 0.1, 1.0])
+def test_ramps_to_nothing_end_at_0(start: float, total: int) -> None:
+    """By rounding the last factor was -4e-18, which no optimizer takes back."""
+    schedule = lr_scheduler.LinearLR(optimizer_of(0.7), start, 0.0, total)
+    assert rates_of(schedule, total + 2)[-2:] == [0.0, 0.0]
+    expected = [0.7 * start * (1 - epoch / total) for epoch in range(total)]
+    found = rates_of(lr_scheduler.LinearLR(optimizer_of(0.7), start, 0.0, total), total)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_warm_ups_of_no_steps() -> None:
+    """deepspeedai/DeepSpeed#771: without warm-up the rate is the rate, from the first step on."""
+    assert rates_of(lr_scheduler.LinearLR(optimizer_of(0.7), 0.1, 1.0, 0), 3) == [0.7] * 3
+    assert rates_of(lr_scheduler.ConstantLR(optimizer_of(0.7), 0.1, 0), 3) == [0.7] * 3
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5, 10])
+def test_warm_restarts_at_their_very_epochs(factor: int) -> None:
+    """pytorch/pytorch#88791: int(log(243, 3)) is 4."""
+    schedule = lr_scheduler.CosineAnnealingWarmRestarts(optimizer_of(1.0), 1, factor)
+    for restart in range(1, 9):
+        schedule.step((factor**restart - 1) // (factor - 1))
+        assert schedule.get_last_lr() == [1.0] and schedule.T_i == factor**restart
+        schedule.step((factor**restart - 1) // (factor - 1) + factor**restart / 2)
+        assert schedule.get_last_lr() == pytest.approx([0.5])
+
+
+SCHEDULES: dict[str, Callable[[Any], Any]] = {
+    "LambdaLR": lambda o: lr_scheduler.LambdaLR(o, lambda epoch: 0.5**epoch),
+    "MultiplicativeLR": lambda o: lr_scheduler.MultiplicativeLR(o, lambda epoch: 0.5),
+    "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=9),
+    "CyclicLR": lambda o: lr_scheduler.CyclicLR(o, 0.1, 1.0, step_size_up=3),
+    "CosineAnnealingWarmRestarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 4),
+}
+
+
+LATER = {
+    "LambdaLR": 0.3 * 0.5**7, "MultiplicativeLR": 0.3 * 0.5**5, "OneCycleLR": 0.3, "CyclicLR": 0.3,
+    "CosineAnnealingWarmRestarts": 0.15 * (1 + math.cos(math.pi * 3 / 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_groups_that_come_later(name: str) -> None:
+    """pytorch/pytorch#79888, #20997: the old ones go on as they would alone, and the new ones join in."""
+    alone, joined = optimizer_of(0.8), optimizer_of(0.8)
+    schedules = [SCHEDULES[name](each) for each in (alone, joined)]
+    for step in range(7):
+        if step == 2:
+            joined.add_param_group({"params": [nn.Parameter([0.0])], "lr": 0.3})
+        for schedule in schedules:
+            schedule.step()
+    old, new = (group["lr"] for group in joined.param_groups)
+    assert old == alone.param_groups[0]["lr"]
+    assert new == pytest.approx(LATER[name])
+
+
+def test_schedules_that_cannot_be() -> None:
+    """Milestones that fall, cycles of no steps."""
+    optimizer = optimizer_of(1.0)
+    with pytest.raises(ValueError, match="must not fall"):
+        lr_scheduler.SequentialLR(optimizer, [lr_scheduler.ConstantLR(optimizer)] * 3, [3, 2])
+    for up in (0, -2):
+        with pytest.raises(ValueError, match="step_size_up must be above 0"):
+            lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=up)
+
+
+# --- optimizers and clipping ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rate", [Tensor(0.5), nd.asarray(0.5), np.float32(0.5)])
+def test_rates_that_are_tensors(rate: Any) -> None:
+    """lr=tensor(...) is the number in it."""
+    weight = nn.Parameter([1.0])
+    optimizer = optim.SGD([{"params": [weight], "lr": rate}], lr=rate)
+    weight.grad = Tensor([1.0])
+    optimizer.step()
+    assert weight.tolist() == [0.5] and optimizer.param_groups[0]["lr"] == 0.5
+
+
+def test_limits_of_clipping() -> None:
+    """pytorch/pytorch#46849: limits that are tensors, the order "inf", a module in place of its parameters."""
+    weight = nn.Parameter([0.0, 0.0])
+    weight.grad = Tensor([3.0, -4.0])
+    assert nn.utils.clip_grad_norm_([weight], Tensor(2.0), "inf").item() == 4.0  # type: ignore[arg-type]
+    np.testing.assert_allclose(weight.grad.numpy(), [1.5, -2.0], rtol=1e-6)
+    nn.utils.clip_grad_value_([weight], Tensor(1.0))  # type: ignore[arg-type]
+    assert weight.grad.tolist() == [1.0, -1.0]
+    with pytest.raises(TypeError, match=r"not of a Linear: pass its parameters\(\)"):
+        nn.utils.clip_grad_norm_(nn.Linear(1, 1), 1.0)  # type: ignore[arg-type]
+
+
+def test_limits_of_a_uniform_distribution_in_order() -> None:
+    """The other way round they would be drawn as if they were in it."""
+    with pytest.raises(ValueError, match="a must not be above b"):
+        nn.init.uniform_(Tensor([0.0]), 1.0, 0.0)
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [metrics.MeanAbsoluteError, metrics.MeanSquaredError])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "float16", "bfloat16"])
+def test_errors_of_narrow_numbers(dtype: str, kind: Any) -> None:
+    """scikit-learn/scikit-learn#28827: 1 - 3 is 254 in uint8, 300**2 infinite."""
+    largest = {"bool": 1, "int8": 127, "uint8": 255}.get(dtype, 300)
+    output, target = (nd.asarray(each, dtype=dtype) for each in ([0, largest, 1], [largest, 0, 1]))
+    metric = kind()
+    metric.update(Tensor(output), Tensor(target))
+    power = 1 if kind is metrics.MeanAbsoluteError else 2
+    assert metric.compute().item() == pytest.approx(2 * largest**power / 3, rel=1e-6)
+
+
+OUTSIDE: dict[str, Callable[[Tensor], Any]] = {
+    "accuracy": lambda target: metrics.accuracy(Tensor([[1.0, 2.0]]), target),
+    "top_k_accuracy": lambda target: metrics.top_k_accuracy(Tensor([[1.0, 2.0]]), target, 2),
+    "confusion_matrix": lambda target: metrics.confusion_matrix(Tensor([[1.0, 2.0]]), target),
+    "roc_auc": lambda target: metrics.roc_auc(Tensor([0.5]), target),
+    "roc_auc, classes": lambda target: metrics.roc_auc(Tensor([[0.5, 0.5]]), target),
+}
+
+
+@pytest.mark.parametrize("target", [-1, -100, 2])
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_targets_that_are_no_class(name: str, target: int) -> None:
+    """Lightning-AI/torchmetrics#1556, #1040: -1 counted from the end, and was among the best two."""
+    with pytest.raises(nd.IndexingError, match=r"target|class"):
+        OUTSIDE[name](Tensor([target]))
+
+
+def test_accuracies_that_mean_nothing() -> None:
+    """meta-pytorch/captum#1122: one output of a yes-or-no model; and k that is no number of places."""
+    with pytest.raises(nd.ShapeError, match="compare logits > 0"):
+        metrics.accuracy(Tensor([[0.3], [-0.8]]), Tensor([1, 0]))
+    metric = metrics.Accuracy(ignore_index=-100)
+    metric.update(Tensor([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]), Tensor([1, -100, 0]))
+    assert metric.compute().item() == 0.5
+    with pytest.raises(ValueError, match="k must be 1 or more"):
+        metrics.Accuracy(top_k=0)
+    with pytest.raises(TypeError):
+        metrics.Accuracy(top_k=1.5)  # type: ignore[arg-type]
+    with pytest.raises(nd.DTypeError, match="one has a fraction"):
+        metrics.confusion_matrix(Tensor([0, 1]), Tensor([0.5, 1.0]))
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+def test_batches_of_numpy_strings_and_of_mixed_samples() -> None:
+    """pytorch/pytorch#2914: a np.str_ is a string; a tensor and a number are of one batch."""
+    assert default_collate([np.str_("a"), "b"]) == ["a", "b"]
+    mixed: list[list[Any]] = [
+        [Tensor(1.5), 2.0],
+        [2.0, Tensor(1.5)],
+        [nd.asarray(1.5), np.float32(2.0)],
+        [np.int8(2), 1],
+    ]
+    for samples in mixed:
+        assert sorted(default_collate(samples).tolist()) == sorted(float(each) for each in samples)
+
+
+def test_draws_from_nothing() -> None:
+    """pytorch/pytorch#36176: a length of 3 and no sample."""
+    with pytest.raises(ValueError, match="3 samples cannot be drawn"):
+        list(RandomSampler([], replacement=True, num_samples=3))
+    assert list(DataLoader([], 2, shuffle=True)) == []
+
+
+def test_images_of_no_pixels_and_of_masks() -> None:
+    """Resized masks stay masks."""
+    with pytest.raises(nd.ShapeError, match="has no pixels"):
+        Resize(2)(nd.zeros((1, 0, 3)))
+    mask = nd.asarray([[[True, False]]])
+    assert Resize((1, 4))(mask).tolist() == [[[True, True, False, False]]]
+    with pytest.raises(TypeError, match="the class Resize: call it"):
+        Compose([Resize])
+    with pytest.raises(TypeError, match="one is a int"):
+        RandomApply([1])  # type: ignore[list-item]
+
+
+def test_the_gradient_reaches_what_was_chosen() -> None:
+    """The values of a pooling with places are still those elements: a sum's gradient counts each window once."""
+    x = Tensor([[[3.0, 1.0, 2.0]]], requires_grad=True)
+    values, _ = functional.max_pool1d(x, 2, 1, 1, return_indices=True)
+    values.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[[2.0, 0.0, 2.0]]]
+
+
+# --- files and consoles -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"a.b": Tensor([1.0]), "a": {"b": Tensor([2.0])}},
+        {1: Tensor([1.0]), "1": Tensor([2.0])},
+        {"a": [Tensor([1.0])], "a.0": Tensor([2.0]), "a.0'": Tensor([3.0])},
+    ],
+)
+def test_names_in_states_that_look_alike(tmp_path: Path, state: Any) -> None:
+    """google/flax#5554, pytorch/tensordict#51: an array under another one's dotted name came back twice."""
+    nn.save_state(state, tmp_path / "state")
+    assert str(nn.load_state(tmp_path / "state")) == str(state)
+
+
+def test_states_that_hold_themselves_and_notes_of_other_kinds(tmp_path: Path) -> None:
+    """safetensors/safetensors#278: a number among the notes makes a file that nobody reads."""
+    state: dict[str, Any] = {"lr": 0.1}
+    state["again"] = state
+    with pytest.raises(ValueError, match="contains itself"):
+        nn.save_state(state, tmp_path / "state")
+    with pytest.raises(TypeError, match=r"'epoch': 1; write str\(\)"):
+        nn.save_file({"x": Tensor([1.0])}, tmp_path / "x", {"epoch": 1})  # type: ignore[dict-item]
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_from_before_batches_were_counted() -> None:
+    """pytorch/pytorch#8481: num_batches_tracked may be absent, other names not."""
+    layer = nn.Sequential(nn.BatchNorm1d(2))
+    state = {name: value for name, value in layer.state_dict().items() if "num_batches" not in name}
+    assert layer.load_state_dict(state) == ([], [])
+    del state["0.running_var"]
+    with pytest.raises(nn.StateDictError, match=r"missing:\n  0.running_var \(2,\)$"):
+        layer.load_state_dict(state)
+
+
+def test_no_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tqdm/tqdm#1593, #1654: in a process without a console sys.stderr is None."""
+    monkeypatch.setattr("sys.stderr", None)
+    assert list(progress([1, 2])) == [1, 2]
+
+
+# --- losses, dropout and draws at the ends ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool"])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("mse_loss", 1.0), ("l1_loss", 1.0), ("smooth_l1_loss", 0.5), ("huber_loss", 0.5)]
+)
+def test_losses_of_integers(name: str, expected: float, dtype: str) -> None:
+    """scikit-learn/scikit-learn#28827 at the losses: 0 - 1 is 255 in uint8."""
+    zeros, ones = (Tensor(nd.asarray([each] * 3, dtype=dtype)) for each in (0, 1))
+    for pair in ((zeros, ones), (ones, zeros)):
+        loss = getattr(functional, name)(*pair)
+        assert loss.item() == expected and loss.dtype == "float32"
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_squares_of_halves_that_overflow(reduction: str) -> None:
+    """pytorch/pytorch#69512 at the squares: 250**2 fits float16, and so does the mean of 300**2 and 0."""
+    x = Tensor(nd.asarray([300.0] + [0.0] * 9, dtype="float16"), requires_grad=True)
+    loss = functional.mse_loss(x, Tensor(nd.zeros((10,), dtype="float16")), reduction=reduction)
+    loss.backward()
+    assert loss.dtype == "float16" and x.grad is not None
+    if reduction == "mean":
+        assert loss.item() == pytest.approx(9000.0, rel=1e-3)
+        assert x.grad.data[0].item() == pytest.approx(60.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d"])
+def test_what_is_dropped_for_certain_is_gone(name: str) -> None:
+    """pytorch/pytorch#75288 for infinite inputs: 0 * inf is NaN."""
+    x = Tensor([[[INF, -INF, math.nan]]], requires_grad=True)
+    y = getattr(functional, name)(x, 1.0, training=True)
+    y.sum().backward()
+    assert y.tolist() == [[[0.0] * 3]]
+    assert x.grad is not None and x.grad.tolist() == [[[0.0] * 3]]
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: functional.gumbel_softmax(Tensor([1.0]), tau=0.0), "tau must be above 0"),
+    (lambda: functional.softplus(Tensor([1.0]), beta=0.0), "beta must not be 0"),
+    (lambda: functional.rrelu(Tensor([1.0]), 0.5, 0.1), "lower must not be above upper"),
+    (lambda: functional.poisson_nll_loss(Tensor([[1.0], [2.0]]), Tensor([1.0, 2.0])), "must have the same shape"),
+    (lambda: functional.gaussian_nll_loss(Tensor([[1.0], [2.0]]), Tensor([1.0, 2.0]), 1.0), "must have the same shape"),
+    (lambda: functional.cross_entropy(Tensor([[1.0, 2.0]]), Tensor([1.0])), "indices of classes have an integer dtype"),
+    (lambda: functional.ctc_loss(Tensor(np.zeros((3, 1, 3))), Tensor([[1]]), (3,), (-1,)), "which is negative"),
+    (
+        lambda: functional.scaled_dot_product_attention(*[Tensor(np.ones((2, 4)))] * 3, enable_gqa=True),
+        r"enable_gqa needs \(..., heads",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_arguments_that_make_no_sense(call: Callable[[], Any], message: str) -> None:
+    """Refused by name; the first two divided by 0, others gave numbers that mean nothing."""
+    with pytest.raises(ValueError, match=message):
+        call()
