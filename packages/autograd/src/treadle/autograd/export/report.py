@@ -1,15 +1,41 @@
-"""What an exported program costs, told before it is compiled."""
+"""What an exported program costs, told before it is compiled, and what quantising it loses."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.autograd.export.quantizing import QuantizationReport
-
-__all__ = ["ExportReport"]
+__all__ = ["ExportReport", "LayerError", "QuantizationReport"]
 
 
 def _size(count: int) -> str:
     return f"{count:,} bytes" if count < 10_000 else f"{count / 1024:,.1f} KiB"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerError:
+    """How far a quantised value is from its float original over the calibration data."""
+
+    label: str
+    shape: tuple[int, ...]
+    scale: float
+    zero: int
+    largest: float
+    decibels: float  # signal to quantisation noise
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationReport:
+    """A row for each quantised value, in program order."""
+
+    layers: tuple[LayerError, ...]
+
+    def __str__(self) -> str:
+        head = f"{'layer':32}  {'shape':16}  {'scale':>10}  {'zero':>5}  {'largest error':>13}  {'SQNR dB':>8}"
+        rows = [
+            f"{each.label[:32]:32}  {each.shape!s:16}  {each.scale:10.3g}  {each.zero:5}  {each.largest:13.3g}  "
+            f"{each.decibels:8.1f}"
+            for each in self.layers
+        ]
+        return "\n".join([head, *rows])
 
 
 @dataclass(frozen=True, slots=True)
