@@ -59,14 +59,13 @@ class Methods(Node):
         """The number of elements."""
         return self._data.size if self._data is not None else math.prod(self._spec[0])
 
-    # What type checkers see: with the method alone they would take any name for an attribute.
-    __getattr__ = None  # type: ignore[misc]
+    if not TYPE_CHECKING:  # to which any name would be an attribute
 
-    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]  # noqa: F811
-        """Called for what is not there; the error says how it is written here."""
-        from treadle.autograd._hints import no_attribute
+        def __getattr__(self, name: str) -> Any:
+            """Called for what is not there; the error says how it is written here."""
+            from treadle.autograd._hints import no_attribute
 
-        raise no_attribute(self, name, _functions)
+            raise no_attribute(self, name, _functions)
 
     # --- values ---------------------------------------------------------------------------------------------------
     def numpy(self) -> Any:

@@ -185,7 +185,9 @@ class _File:
         return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
     def _head(self) -> str:
-        lines = [f'#include "{self.name}.h"', "", "#include <math.h>", "#include <string.h>", ""]
+        lines = [f'#include "{self.name}.h"', "", "#include <limits.h>", "#include <math.h>", "#include <string.h>", ""]
+        lines += ["#if INT_MAX < 2147483647", '#error "indices and sums need an int of 32 bits"', "#endif", ""]
+        lines += ["#ifdef __cplusplus", "#define restrict __restrict", "#endif", ""]
         if self.arena.size:
             lines += [
                 "/* One block of memory for all values on the way. */",
@@ -197,7 +199,7 @@ class _File:
         return "\n".join(lines)
 
     def _header(self) -> str:
-        guard = f"{self.name.upper()}_H"
+        guard = f"TREADLE_{self.name}_H"  # in the name's own case, and no one else's
         lines = [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "/*"]
         for each, shown in [
             *((each, each.symbol) for each in self.program.inputs),
