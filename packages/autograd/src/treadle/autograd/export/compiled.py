@@ -19,7 +19,7 @@ from treadle.autograd.export.c_source import CSource, write_c
 from treadle.autograd.export.capture import capture
 from treadle.ndarray import DeviceError, DTypeError, IndexingError, NDArray, ShapeError
 
-__all__ = ["CompiledFunction", "build_library", "compile"]
+__all__ = ["CompiledFunction", "build_library", "compile", "run_compiler"]
 
 FLAGS = (
     "-std=c99", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-march=native",
@@ -134,12 +134,17 @@ def build_library(written: CSource, folder: Path, flags: Sequence[str] = FLAGS) 
     source.write_bytes(written.source.encode())
     (folder / f"{written.name}.h").write_bytes(written.header.encode())
     command = [*_compiler(), *flags, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+    run_compiler(command, library)
+    return library
+
+
+def run_compiler(command: Sequence[str], result: Path) -> None:
+    """Run a compiler that makes ``result``. Raises ExportError, with what the compiler says, if it does not."""
     try:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     except OSError as error:
         raise ExportError(f"compile: {command[0]} cannot be run: {error}") from None
     if done.returncode < 0:
         raise ExportError(f"compile: {command[0]} was ended by signal {-done.returncode}, for want of memory perhaps")
-    if done.returncode or not library.exists():
+    if done.returncode or not result.exists():
         raise ExportError(f"compile: {command[0]} failed with status {done.returncode}:\n{done.stderr[-2000:]}")
-    return library

@@ -42,8 +42,9 @@ class QuantizationReport:
 class ExportReport:
     """The files that were written, and their cost: bytes of flash and RAM, and multiply-accumulates of a run.
 
-    ``flash`` counts the weights and tables and not the code, of which ``code`` is an upper bound, without ``math.h``;
-    ``ram`` the arena and, for training, what is learned and kept; not the stack, nor the caller's inputs and outputs.
+    ``flash`` counts the weights and tables and not the code. ``code``, without ``math.h``, is an upper bound, or if
+    ``measured`` what the device's compiler makes; ``ram`` the arena and, for training, what is learned and kept; not
+    the stack, nor the caller's inputs and outputs.
     ``quantization`` has a row of errors a layer.
     """
 
@@ -55,9 +56,10 @@ class ExportReport:
     steps: int
     quantization: QuantizationReport | None = None
     code: int = 0
+    measured: bool = False
 
     def fits(self, ram: int | None = None, flash: int | None = None) -> bool:
-        """Whether it fits in so many bytes of each, the code at its bound; None is no limit."""
+        """Whether it fits in so many bytes of each, the code at its bound unless measured; None is no limit."""
         return (ram is None or self.ram <= ram) and (flash is None or self.flash + self.code <= flash)
 
     def verdict(self, ram: int | None = None, flash: int | None = None) -> str:
@@ -75,7 +77,8 @@ class ExportReport:
         return f"fits in {' / '.join(limits) or 'any memory'}: {'yes' if self.fits(ram, flash) else 'no'}"
 
     def __str__(self) -> str:
+        bound = "" if self.measured else "at most "
         return (
             f"{self.source}: {self.steps} steps, {self.multiply_accumulates:,} multiply-accumulates a run; "
-            f"flash {_size(self.flash)} of constants and at most {_size(self.code)} of code, RAM {_size(self.ram)}"
+            f"flash {_size(self.flash)} of constants and {bound}{_size(self.code)} of code, RAM {_size(self.ram)}"
         )
