@@ -87,3 +87,8 @@ def test_folders_with_spaces_quotes_and_letters(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     quick: Any = compile(lambda a: a * 2.0, ONES)
     assert quick(ONES).tolist() == [2.0, 2.0, 2.0] and not list(folder.iterdir())
+
+
+def test_the_limit_of_gelu_keeps_its_sign() -> None:
+    quick: Any = compile(lambda x: (ag.gelu(x), ag.gelu_tanh(x)), ag.Tensor([1.0]))
+    assert [str(each.item()) for each in quick(ag.Tensor([float("-inf")]))] == ["-0.0", "-0.0"]
