@@ -200,3 +200,24 @@ def test_a_function_that_differentiates_inside_is_checked() -> None:
     x = ag.Tensor([2.0], requires_grad=True)
     expected = 6 * 2.0 * math.sin(2.0) + 12.0 * math.cos(2.0)
     assert ag.numerical_gradient(lambda x: slope(x).sum(), x).item() == pytest.approx(expected, abs=1e-8)
+
+
+def test_large_values_are_moved_by_more() -> None:
+    """At 1e8 a step of 1e-6 is less than the rounding of the square, and a rule that is right was blamed."""
+    x = ag.Tensor([1e8, -3e5, 0.5], requires_grad=True)
+    assert ag.gradcheck(lambda x: x**2, x)
+    cube = ag.numerical_gradient(lambda x: (x**3).sum(), ag.Tensor([1e6]))
+    assert cube.item() == pytest.approx(3e12, rel=1e-8)
+    z = ag.Tensor([1e7 + 2e7j], requires_grad=True)
+    assert ag.gradcheck(lambda z: ag.real(z * ag.conj(z)), z)
+
+
+@pytest.mark.parametrize("given", [None, 1.0, "text", [None]])
+def test_a_function_that_gives_no_tensor_is_told(given: Any) -> None:
+    with pytest.raises(nd.DTypeError, match="must give a Tensor"):
+        ag.gradcheck(lambda x: given, ag.Tensor([1.0], requires_grad=True))
+
+
+def test_a_function_that_returns_nothing_is_told() -> None:
+    with pytest.raises(nd.DTypeError, match="must return its value"):
+        ag.numerical_gradient(lambda x: None, ag.Tensor([1.0]))

@@ -320,3 +320,14 @@ def test_replace_refuses_what_a_checkpoint_hides() -> None:
         ag.Graph.of(loss).replace(y, ag.ops.Sqrt())
     loss = ag.checkpoint(lambda z, y: z * y, x, y).sum()
     assert ag.Graph.of(loss).replace(y, ag.ops.Sqrt()).nodes[-1].tensor.item() == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "two\nlines", "\u202e turned", "\ud800", "<&>\"']]>", "{}|\\n\x0c"])
+def test_names_of_any_characters_make_readable_text_and_valid_xml(name: str) -> None:
+    graph = ag.Graph.of(ag.Tensor([1.0], requires_grad=True, name=name) * 2.0)
+    root = ElementTree.fromstring(graph.svg())
+    shown = next(node for node in graph if node.tensor.is_leaf).label
+    assert shown.isprintable() and any(each.text == shown for each in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert (len(graph.tree().splitlines()), len(graph.table().splitlines())) == (2, 4)
+    for text in (graph.tree(), graph.table(), graph.dot(), graph.svg()):
+        assert all(each.isprintable() or each == "\n" for each in text)

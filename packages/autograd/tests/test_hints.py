@@ -36,6 +36,17 @@ def test_the_way_here_is_named(name: str, written: str) -> None:
         assert caught.value.name == name
 
 
+class Named(Tensor):
+    """A subclass, as a module's parameters are."""
+
+
+def test_subclasses_say_it_too() -> None:
+    """``hasattr`` is False for them, not a TypeError."""
+    assert not hasattr(Named([1.0]), "nothing")
+    with pytest.raises(AttributeError, match=r"Named has no attribute 'numel'; write x\.size"):
+        getattr(Named([1.0]), "numel")  # noqa: B009
+
+
 @pytest.mark.parametrize("name", ["nothing", "__array_interface__", "_private", "__private_"])
 def test_other_names_are_plainly_missing(name: str) -> None:
     with pytest.raises(AttributeError, match=f"Tensor has no attribute '{name}'$"):

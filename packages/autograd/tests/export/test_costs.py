@@ -13,8 +13,10 @@ import pytest
 from packages.autograd.tests.export.building import compiler
 
 import treadle.autograd as ag
+from treadle.autograd import ExportError
 from treadle.autograd.export import SGD, Adam, CSource, ExportReport, Target, capture, to_c, write_c
 from treadle.autograd.export.quantizing import quantized
+from treadle.autograd.export.sizes import flash_bytes
 
 RANDOM = np.random.default_rng(3)
 
@@ -143,3 +145,37 @@ def test_the_report_is_that_of_the_file(tmp_path: Path) -> None:
     report = to_c(mlp, ag.zeros((1, 64)), tmp_path / "model.c")
     assert report.flash == sum(each.size for each in MLP[:3]) * 4  # ten biases are numbers in the code
     assert report.ram == 48 * 4 and report.multiply_accumulates == 64 * 48 + 480
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_code_is_measured_where_the_compiler_is_given(name: str, tmp_path: Path) -> None:
+    """Flash and RAM of the report within 1 % of the object file's, as binutils count them."""
+    if shutil.which("size") is None:
+        pytest.skip("binutils are not installed")
+    function, shape, _ = MODELS[name]
+    command = [*compiler(), "-std=c99", "-Os"]
+    report = to_c(function, ag.zeros(shape), tmp_path / "model.c", compiler=command)
+    subprocess.run([*command, "-c", "model.c"], cwd=tmp_path, check=True)
+    done = subprocess.run(["size", "-A", "model.o"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith(".")]
+    kept = [row for row in rows if row[0].startswith((".text", ".rodata", ".data"))]
+    assert report.flash + report.code == pytest.approx(sum(int(row[1]) for row in kept), rel=0.01)
+    bound = to_c(function, ag.zeros(shape), tmp_path / "model.c")
+    assert report.measured and not bound.measured and "at most" not in str(report) and "at most" in str(bound)
+
+
+def test_compilers_that_cannot_say(tmp_path: Path) -> None:
+    other = tmp_path / "cc"
+    other.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho "$0" > "$2"\n')
+    other.chmod(0o755)
+    for command, text in (
+        (["no-such-compiler"], "cannot be run"),
+        ("false", "status 1"),
+        ([str(other)], "no ELF file"),
+    ):
+        with pytest.raises(ExportError, match=text):
+            to_c(mlp, ag.zeros((1, 64)), tmp_path / "model.c", compiler=command)
+        assert not (tmp_path / "model.c").exists()
+    for content in (b"", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 60):
+        with pytest.raises(ExportError, match="no ELF file"):
+            flash_bytes(content)

@@ -64,6 +64,32 @@ def test_parameters_whose_names_collide_are_arrays_of_their_own(tmp_path: Path) 
     assert learned == pytest.approx(sorted(at + 1 - 0.5 * (at + 1.0) for at in range(5) if at + 1 - 0.5 * (at + 1) < 1))
 
 
+def test_names_that_differ_in_case_are_two_headers(tmp_path: Path) -> None:
+    """And a project's own CONFIG_H is none of theirs."""
+    for name in ("config", "Config"):
+        to_c(double, ONE, tmp_path / f"{name}.c")
+    (tmp_path / "user.c").write_text(
+        '#define CONFIG_H\n#include "config.h"\n#include "Config.h"\n'
+        "int use(const float *x, float *y) { return config(x, y) + Config(x, y); }\n"
+    )
+    done = subprocess.run(
+        [*compiler(), "-std=c99", "-Werror=implicit-function-declaration", "-fsyntax-only", str(tmp_path / "user.c")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_int_of_16_bits_is_refused_by_the_file(tmp_path: Path) -> None:
+    """Instead of indices that wrap around."""
+    to_c(double, ONE, tmp_path / "model.c")
+    (tmp_path / "limits.h").write_text("#define INT_MAX 32767\n")
+    done = subprocess.run(
+        [*compiler(), "-std=c99", "-I", str(tmp_path), "-fsyntax-only", str(tmp_path / "model.c")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode != 0 and "int of 32 bits" in done.stderr
+
+
 def test_a_program_can_be_written_twice() -> None:
     leaf, example = ag.Tensor([1.0, 2.0], requires_grad=True, name="w"), ag.Tensor([1.0, 1.0])
     program = capture(lambda x: ag.sum(x * leaf), example, train=Adam(0.1))
@@ -163,6 +189,8 @@ MORE_THAN_THE_GRAPH: dict[str, tuple[Callable[[ag.Tensor], Any], str]] = {
     "nothing": (lambda x: None, "NoneType"),
     "number": (lambda x: 1.0, "float"),
     "mapping": (lambda x: {"a": x}, "dict"),
+    "nested": (lambda x: (x, (x, x)), "a tuple in a tuple; it must give a Tensor"),
+    "empty": (lambda x: (), "gave nothing"),
     "float16": (lambda x: ag.astype(ag.astype(x, "float16") * 2, "float32"), "float16, which C99 lacks"),
     "complex": (lambda x: ag.abs(ag.astype(x, "complex64")), "complex64, which C99 lacks"),
 }
@@ -219,6 +247,7 @@ def test_compile_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monke
     assert quick(ag.Tensor([0.0])).tolist() == [1.0]
 
 
+CPP = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
 PEDANTIC = (
     "-Wpedantic", "-Wshadow", "-Wvla", "-Wcast-qual", "-Wundef", "-Wmissing-prototypes", "-Wstrict-prototypes",
     "-Wunreachable-code",
@@ -243,7 +272,8 @@ def test_other_compilers_and_cpp_take_the_files(tool: str, tmp_path: Path) -> No
             plus = {"gcc": "g++", "clang": "clang++"}[tool]
             for command in (
                 [tool, *WARNINGS, *PEDANTIC, "-c", "-o", os.devnull, str(report.source)],
-                [plus, "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "user.cpp")],
+                [plus, *CPP, str(tmp_path / "user.cpp")],
+                [plus, "-x", "c++", *CPP, str(report.source)],
             ):
                 done = subprocess.run(command, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr

@@ -66,7 +66,7 @@ class Methods(Node):
         """Called for what is not there; the error says how it is written here."""
         from treadle.autograd._hints import no_attribute
 
-        raise no_attribute(self, name, _functions)
+            raise no_attribute(self, name, _functions)
 
     # --- values ---------------------------------------------------------------------------------------------------
     def numpy(self) -> Any:

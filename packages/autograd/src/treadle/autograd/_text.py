@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["aligned", "named", "shape_text", "short"]
+__all__ = ["aligned", "named", "printable", "shape_text", "short"]
 
 _LONGEST = 120
 
@@ -12,7 +12,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
     Long cells are cut in the middle.
     """
-    rows = [[short(cell) for cell in row] for row in rows]
+    rows = [[printable(short(cell)) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(
@@ -34,6 +34,15 @@ def named(numbers: Sequence[int]) -> str:
     if len(numbers) > 8:
         return f"%{numbers[0]} %{numbers[1]} ... %{numbers[-1]} ({len(numbers):,})"
     return " ".join(f"%{number}" for number in numbers)
+
+
+def printable(text: str, kept: str = "") -> str:
+    """The text with escapes for what would not show, turn the line round, or be no XML; ``kept`` stays as it is."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode("ascii") for each in text
+    )
 
 
 def short(text: str, longest: int = _LONGEST) -> str:

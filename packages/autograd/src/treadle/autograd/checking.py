@@ -5,9 +5,11 @@ rounding, eps being 2.2e-16 in float64. The sum is least near h = 1e-5, at some 
 nothing useful would be left, so float32 values are exchanged for float64 ones while the check runs.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import product
+from itertools import groupby, product
+from operator import itemgetter
 from typing import Any
 
 import treadle.ndarray as nd
@@ -48,18 +50,18 @@ def _double(tensor: Tensor) -> str:
 def _perturbed(value: NDArray, h: float) -> Iterator[tuple[tuple[int, ...], complex]]:
     """Move every element by +h and -h in turn, a complex one also by +ih and -ih, and put it back.
 
-    Yields the element's index and 1 / 2 over the step, or i / 2 over the step without i: what a function's value is to
+    The step of an element above 1 is h times its size: the function's rounding is, too. Yields the element's index and
+    1 / 2 over the step, or i / 2 over the step without i: what a function's value is to
     be multiplied by, so that the sum over all steps is the difference quotient, dL/dx + i dL/dy of a complex element.
     """
-    steps: list[tuple[complex, complex]] = [(h, 0.5 / h), (-h, -0.5 / h)]
-    if value.dtype.kind == "c":
-        steps += [(1j * h, 0.5j / h), (-1j * h, -0.5j / h)]
+    directions = (1.0, -1.0, 1j, -1j) if value.dtype.kind == "c" else (1.0, -1.0)
     for index in product(*(range(length) for length in value.shape)):
         before = value[index].item()
+        step = h * max(1.0, abs(before)) if math.isfinite(abs(before)) else h
         try:
-            for step, weight in steps:
-                value[index] = before + step
-                yield index, weight
+            for direction in directions:
+                value[index] = before + direction * step
+                yield index, 0.5 * direction / step
         finally:
             value[index] = before
 
@@ -93,6 +95,8 @@ def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor
 
 
 def _scalar(value: Any) -> float:
+    if value is None:
+        raise DTypeError("numerical_gradient: the function gave nothing; it must return its value")
     if isinstance(value, Tensor) and value.size != 1:
         raise ShapeError(
             f"numerical_gradient: the function's value has shape {value.shape}; it must be a scalar, such as its sum"
@@ -193,10 +197,11 @@ def _analytic(
 def _difference_of(
     function: Function, given: tuple[Tensor, ...], number: int, analytic: NDArray, h: float, atol: float, rtol: float
 ) -> str | None:
-    numeric: dict[tuple[int, ...], complex] = {}
-    for index, weight in _perturbed(given[number].data, h):  # with the graph on: the function may differentiate
-        numeric[index] = numeric.get(index, 0.0) + _weighted(function(*given)) * weight
-    for index, expected in numeric.items():
+    for index, moves in groupby(_perturbed(given[number].data, h), key=itemgetter(0)):
+        total: Any = 0.0  # element by element: large outputs would swallow the differences of small ones
+        for _, weight in moves:  # with the graph on: the function may differentiate
+            total = total + _weighted(function(*given)) * weight
+        expected = nd.sum(total).item()
         got = analytic[index].item()
         if not abs(got - expected) <= atol + rtol * abs(expected):
             return f"at {index}: the rules give {got:.10g}, the central difference {expected:.10g}"
@@ -221,13 +226,14 @@ def _weights(output: Tensor) -> NDArray:
     return nd.astype(parts + (1.0 - parts * parts) * 1j if output.dtype.kind == "c" else parts, output.dtype)
 
 
-def _weighted(value: Any) -> float:
-    """The sum of all outputs times their weights; of complex ones the real part of conj(weight) * output."""
-    total = 0.0
-    for each in _outputs(value):
-        if each.dtype.kind in "fc":
-            total += float(nd.sum(nd.real(each.data * nd.conj(_weights(each)))).item())
-    return total
+def _weighted(value: Any) -> NDArray:
+    """All elements of all outputs times their weights; of complex ones the real part of conj(weight) * output."""
+    rows = [
+        nd.reshape(nd.real(each.data * nd.conj(_weights(each))), (-1,))
+        for each in _outputs(value)
+        if each.dtype.kind in "fc"
+    ]
+    return nd.concat([nd.astype(each, nd.float64) for each in rows]) if rows else nd.zeros((1,), dtype="float64")
 
 
 def gradgradcheck(

@@ -14,6 +14,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
+from treadle.autograd._text import printable
 from treadle.autograd.errors import GradientError
 
 __all__ = ["Box", "Drawable", "draw"]
@@ -78,7 +79,7 @@ class Drawable:
 
 
 def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return printable(text, kept="\n").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _written(text: str, path: str | Path | None) -> str:
@@ -285,18 +286,22 @@ def _line(upper: _Place, lower: _Place) -> str:
     return f'<path d="{path}" fill="none" stroke="#78909c" stroke-width="1.3"{marker}/>'
 
 
+def _marked(text: str) -> str:
+    return escape(printable(text, kept="\n"))
+
+
 def _rectangle(box: Box, place: _Place) -> str:
     fill, stroke, _ = _COLOURS[box.kind]
     radius = 14 if box.kind in ("parameter", "constant") else 5
     left, top = place.x - place.width / 2, place.y - place.height / 2
     parts = [
-        f'<g><title>{escape(box.tip)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{place.width:.1f}" '
+        f'<g><title>{_marked(box.tip)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{place.width:.1f}" '
         f'height="{place.height:.1f}" rx="{radius:.1f}" fill="{fill}" stroke="{stroke}" stroke-width="1.3"/>'
     ]
     for at, line in enumerate(box.lines):
         baseline = top + _PADDING / 2 + _LINE * at + 13
         style = 'font-weight="600" fill="#102027"' if at == 0 else 'font-size="11" fill="#455a64"'
-        parts.append(f'<text x="{place.x:.1f}" y="{baseline:.1f}" text-anchor="middle" {style}>{escape(line)}</text>')
+        parts.append(f'<text x="{place.x:.1f}" y="{baseline:.1f}" text-anchor="middle" {style}>{_marked(line)}</text>')
     return "".join(parts) + "</g>"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.autograd._location import Location
 from treadle.autograd._op import expected_tensor
 from treadle.autograd._tensor import Op, Tensor
-from treadle.autograd._text import aligned, named, shape_text
+from treadle.autograd._text import aligned, named, printable, shape_text
 from treadle.autograd._tuples import TupleItem
 from treadle.autograd.checkpointing import Checkpoint
 from treadle.autograd.cost import flops_of
@@ -40,7 +40,7 @@ class GraphNode:
         if self.name or not tensor.is_leaf:
             item = tensor.op
             made_by = f"{tensor.inputs[0].op}[{item.index}]" if isinstance(item, TupleItem) else repr(item)
-            return self.name or made_by
+            return printable(self.name or made_by)
         return self.kind if tensor.waiting is None else f"{tensor.waiting[0]} (not computed yet)"
 
     @property

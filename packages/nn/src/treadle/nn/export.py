@@ -33,6 +33,7 @@ def export_module(
     dtype: str = "float32",
     quantize: Any = None,
     name: str | None = None,
+    compiler: str | Sequence[str] | None = None,
 ) -> ExportReport:
     """Write a module, in evaluation mode, as C for inputs of one shape; see :func:`treadle.autograd.export.to_c`.
 
@@ -46,7 +47,8 @@ def export_module(
     was_training = module.training
     module.eval()
     try:
-        return to_c(module, Tensor(nd.zeros(tuple(input_shape), dtype=dtype)), path, quantize=quantize, name=name)
+        example = Tensor(nd.zeros(tuple(input_shape), dtype=dtype))
+        return to_c(module, example, path, quantize=quantize, name=name, compiler=compiler)
     finally:
         module.train(was_training)
 
@@ -81,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", default="model.c", help="the C file; its header lies beside it (model.c)")
     parser.add_argument("--name", help="the C function's name (that of the file)")
     parser.add_argument("--quantize", metavar="NPY", help="inputs for calibration, one a row: int8 arithmetic")
+    parser.add_argument("--compiler", help="the device's compiler and its options: tell the size of the code it makes")
     parser.add_argument("--ram", type=float, metavar="KIB", help="the device's RAM: tell whether it fits")
     parser.add_argument("--flash", type=float, metavar="KIB", help="the device's flash")
     given = parser.parse_args(arguments)
@@ -91,7 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             module.load_state_dict(load_file(given.weights))
         rows = None if given.quantize is None else nd.load(given.quantize)
         calibration = None if rows is None else [row.reshape(shape) for row in rows]
-        report = export_module(module, shape, given.output, dtype=given.dtype, quantize=calibration, name=given.name)
+        report = export_module(
+            module, shape, given.output, dtype=given.dtype, quantize=calibration, name=given.name,
+            compiler=given.compiler,
+        )  # fmt: skip
     except (TreadleError, ImportError, AttributeError, ValueError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -5,15 +5,14 @@ than an expression is a helper, a small static function that is written only whe
 in the array, by way of the unsigned type.
 """
 
-import math
 import re
 from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
-from treadle.ndarray import DType
+from treadle.ndarray import DType, NDArray
 
-__all__ = ["C_TYPES", "cast", "elementwise", "helper_source", "literal", "repeats"]
+__all__ = ["C_TYPES", "cast", "elementwise", "helper_source", "literal", "literals", "repeats"]
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t",
@@ -69,9 +68,10 @@ _HELPERS = {
     "relu": "return x > 0 || x != x ? x : (T)0;",
     "sigmoid": "const T e = expS(-fabsS(x)); return (x < 0 ? e : (T)1) / ((T)1 + e);",
     "softplus": "return (x > 0 ? x : x < 0 ? (T)0 : x + x) + log1pS(expS(-fabsS(x)));",
-    "gelu": "if (isinf(x)) return x > 0 ? x : (T)0;\n"  # in double: the tails would multiply a rounding of the argument
+    # gelu in double: the tails would multiply a rounding of the argument
+    "gelu": "if (isinf(x)) return x > 0 ? x : (T)-0.0;\n"
     "    return (T)(0.5 * (double)x * erfc((double)x * -0.70710678118654752440));",
-    "gelu_tanh": "if (isinf(x)) return x > 0 ? x : (T)0;\n    const double y = x;\n"
+    "gelu_tanh": "if (isinf(x)) return x > 0 ? x : (T)-0.0;\n    const double y = x;\n"
     "    return (T)(y / (1.0 + exp(-1.5957691216057308 * (y + 0.044715 * y * y * y))));",
     "maximum": "return x > y || x != x ? x : y == y ? (x == y && !signbit(x) ? x : y) : y;",
     "minimum": "return x < y || x != x ? x : y == y ? (x == y && signbit(x) ? x : y) : y;",
@@ -204,21 +204,33 @@ def _saturating(called: str, source: DType, target: DType) -> str:
 
 def literal(value: Any, dtype: DType) -> str:
     """A constant of ``dtype`` in C, exact."""
-    if dtype.kind == "f":
-        number = nd.asarray(float(value), dtype=dtype).item()  # rounded once, to the type that it is read as
-        if math.isnan(number):
-            return "NAN" if dtype.name == "float32" else "(double)NAN"
-        if math.isinf(number):
-            text = "INFINITY" if dtype.name == "float32" else "(double)INFINITY"
-            return text if number > 0 else f"(-{text})"
-        text = format(number, ".9g" if dtype.name == "float32" else ".17g")
-        text = text if any(mark in text for mark in ".en") else text + ".0"
-        text = f"{text}f" if dtype.name == "float32" else text
-        return f"({text})" if number < 0 or text.startswith("-") else text
-    number = int(value)
-    if dtype.itemsize == 8:
-        return "INT64_MIN" if number == -(2**63) else f"{'U' * (dtype.kind == 'u')}INT64_C({number})"
-    if dtype.name == "int32" and number == -(2**31):
+    return literals(nd.asarray([value], dtype=dtype))[0]  # rounded once, to the type that it is read as
+
+
+def literals(array: NDArray) -> list[str]:
+    """The elements of an array as constants in C, exact, in C order."""
+    write = _float_literal if array.dtype.kind == "f" else _integer_literal
+    name = array.dtype.name
+    return [write(each, name) for each in array.reshape(-1).tolist()]
+
+
+def _float_literal(number: float, name: str) -> str:
+    single = name == "float32"
+    text = f"{number:.9g}" if single else f"{number:.17g}"
+    if text[-1] in "nf":  # nan, inf, -inf
+        text = ("" if single else "(double)") + ("NAN" if text[-1] == "n" else "INFINITY")
+        return f"(-{text})" if number < 0 else text
+    if "." not in text and "e" not in text:
+        text += ".0"
+    if single:
+        text += "f"
+    return f"({text})" if text[0] == "-" else text
+
+
+def _integer_literal(number: int, name: str) -> str:
+    if name in ("int64", "uint64"):
+        return "INT64_MIN" if number == -(2**63) else f"{'U' * (name[0] == 'u')}INT64_C({number:d})"
+    if name == "int32" and number == -(2**31):
         return "INT32_MIN"
-    text = f"{number}{'u' * (dtype.name == 'uint32')}"
+    text = f"{number:d}{'u' * (name == 'uint32')}"
     return f"({text})" if number < 0 else text

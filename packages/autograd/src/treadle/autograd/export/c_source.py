@@ -8,7 +8,7 @@ import treadle.ndarray as nd
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export import c_moves
 from treadle.autograd.export.arena import Arena, lay_out, written_to_states
-from treadle.autograd.export.c_expressions import C_TYPES, literal
+from treadle.autograd.export.c_expressions import C_TYPES, literals
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
 from treadle.autograd.export.c_names import check_name, check_unused, name_states
 from treadle.autograd.export.c_panels import gather_columns
@@ -185,7 +185,9 @@ class _File:
         return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
     def _head(self) -> str:
-        lines = [f'#include "{self.name}.h"', "", "#include <math.h>", "#include <string.h>", ""]
+        lines = [f'#include "{self.name}.h"', "", "#include <limits.h>", "#include <math.h>", "#include <string.h>", ""]
+        lines += ["#if INT_MAX < 2147483647", '#error "indices and sums need an int of 32 bits"', "#endif", ""]
+        lines += ["#ifdef __cplusplus", "#define restrict __restrict", "#endif", ""]
         if self.arena.size:
             lines += [
                 "/* One block of memory for all values on the way. */",
@@ -197,7 +199,7 @@ class _File:
         return "\n".join(lines)
 
     def _header(self) -> str:
-        guard = f"{self.name.upper()}_H"
+        guard = f"TREADLE_{self.name}_H"  # in the name's own case, and no one else's
         lines = [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "/*"]
         for each, shown in [
             *((each, each.symbol) for each in self.program.inputs),
@@ -322,8 +324,10 @@ def comment(*texts: str) -> str:
 
 def array_source(declaration: str, value: Value) -> str:
     """The definition of an array with its elements."""
-    items = [literal(each, value.dtype) for each in value.example.reshape(-1).tolist()] or ["0"]
-    if all(each in ("0", "0.0", "0.0f") for each in items):
+    items = literals(value.example) or ["0"]
+    if set(items) <= {"0", "0.0", "0.0f"}:
         items = ["0"]
-    text = textwrap.fill(", ".join(items), 116, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
-    return f"{declaration}[{max(value.size, 1)}] = {{\n{text}\n}};\n"
+    row = max(1, 114 // (max(map(len, items)) + 2))
+    rows = [", ".join(items[at : at + row]) for at in range(0, len(items), row)]
+    text = ",\n    ".join(rows)
+    return f"{declaration}[{max(value.size, 1)}] = {{\n    {text}\n}};\n"

@@ -69,11 +69,12 @@ def _capture(
     if train is None:
         program = trace(function, inputs, known=named, recorder=recorder)
     else:
-        if not named:
-            raise ExportError("export: nothing to train: no leaf that the loss depends on requires grad")
         frozen = [name for name, each in named.items() if not each.requires_grad]
         if frozen:
             raise ExportError(f"export: {', '.join(frozen)}: to be trained, and does not require grad")
+        named = _reached(function, inputs, named) if named else named
+        if not named:
+            raise ExportError("export: nothing to train: no leaf that the loss depends on requires grad")
         slots = [train.slots(each) for each in named.values()]
         found = getattr(function, "named_buffers", None)
         buffers = dict(found()) if found is not None else {}
@@ -136,6 +137,17 @@ def _parameters(function: Callable[..., Any], inputs: Sequence[Tensor]) -> dict[
         function(*inputs)
         kept.restore()
     return {each.name or f"parameter{at}": each for at, each in enumerate(leaves.found.values())}
+
+
+def _reached(function: Callable[..., Any], inputs: Sequence[Tensor], named: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The parameters that the loss depends on: an optimizer leaves the others as they are, decay and all."""
+    with lazy(False), enable_grad(), _Kept() as kept:
+        loss = _several(function(*inputs))[0]
+        kept.restore()
+    if not isinstance(loss, Tensor) or loss.size != 1 or not loss.requires_grad:
+        return named  # the trace says what is wrong with it
+    found = grad(loss, list(named.values()), allow_unused=True)
+    return {name: each for (name, each), gradient in zip(named.items(), found, strict=True) if gradient is not None}
 
 
 def _verify(

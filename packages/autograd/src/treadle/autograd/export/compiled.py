@@ -19,7 +19,7 @@ from treadle.autograd.export.c_source import CSource, write_c
 from treadle.autograd.export.capture import capture
 from treadle.ndarray import DeviceError, DTypeError, IndexingError, NDArray, ShapeError
 
-__all__ = ["CompiledFunction", "build_library", "compile"]
+__all__ = ["CompiledFunction", "build_library", "compile", "run_compiler"]
 
 FLAGS = (
     "-std=c99", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-march=native",
@@ -49,11 +49,12 @@ class CompiledFunction:
         if len(inputs) != len(self._specs):
             raise ShapeError(f"{self.written.name}: {len(inputs)} inputs; it takes {len(self._specs)}")
         pointers = []
-        held = []
+        held = []  # arrays that are made here must live as long as the call
         for given, (shape, dtype) in zip(inputs, self._specs, strict=True):
-            array = given.data if type(given) is Tensor else given
+            array = given.data if isinstance(given, Tensor) else given
             if type(array) is not NDArray or array.shape != shape or array.dtype is not dtype or array.device != "cpu":
                 array = self._fitting(array, shape, dtype)
+                held.append(array)
             if not array.is_contiguous:
                 array = array.copy()
                 held.append(array)
@@ -61,10 +62,15 @@ class CompiledFunction:
         results = [nd.empty(shape, dtype=dtype, device="cpu") for shape, dtype in self._results]
         if self._call(*pointers, *[each.data_pointer for each in results]):
             raise IndexingError(f"{self.written.name}: an index lies outside of its array")
-        if type(inputs[0]) is Tensor:
+        if isinstance(inputs[0], Tensor):
             tensors = [constant(each) for each in results]
             return tensors[0] if self._single else tuple(tensors)
         return results[0] if self._single else tuple(results)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self.written.name}: machine code of this process cannot be copied; compile it where it is used"
+        )
 
     def _fitting(self, given: Any, shape: tuple[int, ...], dtype: Any) -> NDArray:
         """An input that is no array of the right kind yet."""
@@ -102,11 +108,18 @@ def compile(
     program = capture(function, example_input, verify=verify)
     written = write_c(program, "compiled", Target(tile=64, unrolled=False, block=(6, 16)))
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
-        return CompiledFunction(written, ctypes.PyDLL(str(build_library(written, Path(folder), flags))))
+        built = build_library(written, Path(folder), flags)
+        try:
+            return CompiledFunction(written, ctypes.PyDLL(str(built)))
+        except OSError as error:  # a folder whose files may not be executed, say
+            raise ExportError(f"compile: the library cannot be loaded: {error}; TMPDIR names another folder") from None
 
 
 def _compiler() -> list[str]:
-    asked = shlex.split(os.environ.get("CC", ""))
+    try:
+        asked = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise ExportError(f"compile: the variable CC is no command line: {error}") from None
     if asked and not shutil.which(asked[0]):
         raise ExportError(f"compile: the variable CC names {asked[0]!r}, which is not found; unset it, or correct it")
     for each in (asked, shlex.split(sysconfig.get_config_var("CC") or ""), ["cc"], ["gcc"], ["clang"]):
@@ -118,10 +131,20 @@ def _compiler() -> list[str]:
 def build_library(written: CSource, folder: Path, flags: Sequence[str] = FLAGS) -> Path:
     """Build the shared library of a program in a folder; once it is loaded, the folder may go."""
     source, library = folder / f"{written.name}.c", folder / f"{written.name}.so"
-    source.write_text(written.source)
-    (folder / f"{written.name}.h").write_text(written.header)
+    source.write_bytes(written.source.encode())
+    (folder / f"{written.name}.h").write_bytes(written.header.encode())
     command = [*_compiler(), *flags, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise ExportError(f"compile: {' '.join(command[:1])} failed:\n{done.stderr[-2000:]}")
+    run_compiler(command, library)
     return library
+
+
+def run_compiler(command: Sequence[str], result: Path) -> None:
+    """Run a compiler that makes ``result``. Raises ExportError, with what the compiler says, if it does not."""
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ExportError(f"compile: {command[0]} cannot be run: {error}") from None
+    if done.returncode < 0:
+        raise ExportError(f"compile: {command[0]} was ended by signal {-done.returncode}, for want of memory perhaps")
+    if done.returncode or not result.exists():
+        raise ExportError(f"compile: {command[0]} failed with status {done.returncode}:\n{done.stderr[-2000:]}")

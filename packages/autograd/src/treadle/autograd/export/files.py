@@ -15,6 +15,7 @@ from treadle.autograd.export.c_source import write_c
 from treadle.autograd.export.capture import capture
 from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.report import ExportReport
+from treadle.autograd.export.sizes import code_bytes
 from treadle.autograd.export.updates import Update
 
 __all__ = ["to_c", "write_whole"]
@@ -31,6 +32,7 @@ def to_c(
     parameters: Mapping[str, Tensor] | None = None,
     target: Target | None = None,
     verify: bool = True,
+    compiler: str | Sequence[str] | None = None,
 ) -> ExportReport:
     """Write a callable over tensors as a self-contained C99 file and its header.
 
@@ -45,6 +47,9 @@ def to_c(
 
     With ``quantize``, inputs like the example for calibration, weights and values on the way are int8 and the
     arithmetic is that of integers; see :mod:`treadle.autograd.export.quantizing`. Inputs and results stay float32.
+
+    With the device's ``compiler`` and its options (``"arm-none-eabi-gcc -O2 -mcpu=cortex-m7 -mthumb"``) the size of the
+    code in the report is that of the object file; without one it is an upper bound.
 
     Raises ExportError where the callable cannot be exported, naming the node and the line; OSError for the files.
     Nothing is left half-written.
@@ -69,11 +74,12 @@ def to_c(
     if quantize is not None:
         program, losses = quantized(program, quantize)
     written = write_c(program, name, target)
+    code = written.code_bytes if compiler is None else code_bytes(written, compiler)
     header = source.with_name(f"{name}.h")
     write_whole({source: written.source.encode(), header: written.header.encode()})
     return ExportReport(
         source, header, written.constant_bytes, written.arena_bytes + written.state_bytes, written.products,
-        written.steps, losses, written.code_bytes,
+        written.steps, losses, code, compiler is not None,
     )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ Reading executes nothing. What is cut short, damaged, or points to other files i
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +72,26 @@ def read_model(source: Any) -> Any:
         raise FileFormatError(f"from_onnx: {name} is no ONNX model: it has no graph, or names no version of the ops")
     _refuse_other_files(model)
     try:
-        onnx.checker.check_model(model)
+        with _every_shape(model):
+            onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
         raise FileFormatError(f"from_onnx: {name} is no valid ONNX model: {str(error).splitlines()[0]}") from None
     return model
+
+
+@contextmanager
+def _every_shape(model: Any) -> Iterator[None]:
+    """While it lasts every input and output has a shape: the standard lets it be left out, the checker does not."""
+    kinds = [each.type.tensor_type for each in (*model.graph.input, *model.graph.output)
+             if each.type.HasField("tensor_type")]  # fmt: skip
+    silent = [each for each in kinds if not each.HasField("shape")]
+    try:
+        for each in silent:
+            each.shape.SetInParent()
+        yield
+    finally:
+        for each in silent:
+            each.ClearField("shape")
 
 
 def _content(source: Any) -> tuple[bytes, str]:

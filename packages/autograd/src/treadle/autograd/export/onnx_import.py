@@ -51,6 +51,7 @@ class Graph:
     narrow: dict[str, int] = field(default_factory=dict)  # the type of constants that are held in a wider one
     weights: dict[str, str] = field(default_factory=dict)  # the name in the model's weights by the name here
     steps: "list[Step]" = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)  # what the model says of the outputs
 
     def read(self) -> Iterator[str]:
         """The names that the steps and the graphs in them read, and the outputs."""
@@ -185,6 +186,7 @@ class OnnxModel:
         if proto.sparse_initializer:
             raise OnnxError(f"graph {proto.name!r}: sparse weights; treadle has dense arrays only")
         graph = Graph([each.name for each in proto.input], [each.name for each in proto.output])
+        graph.results = list(proto.output)
         for each in proto.input:
             self._note(graph, each.name, each.type.tensor_type.elem_type)
         for each in proto.initializer:

@@ -1,6 +1,6 @@
 """Ops of ONNX that work element by element, and matrix products."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -186,12 +186,12 @@ _ACTIVATIONS: dict[str, tuple[Op, tuple[str, ...]]] = {
 """By name: the function, and the attributes that are its further arguments."""
 
 
-def activation(name: str, alpha: float | None, beta: float | None) -> Op:
-    """An activation of a recurrent op."""
+def activation(name: str, values: Mapping[str, Iterator[float]]) -> Op:
+    """An activation of a recurrent op, which takes the next of the ``values`` of every attribute that it has."""
     for known, (function, attributes) in _ACTIVATIONS.items():
         if known.lower() == name.lower():
-            values = {"alpha": alpha, "beta": beta}
-            given = {each: values[each] for each in attributes if values.get(each) is not None}
+            taken = {each: next(values[each], None) for each in attributes if each in values}
+            given = {each: value for each, value in taken.items() if value is not None}
             return lambda x: function(x, **given)
     raise OnnxError(f"treadle has no activation {name}")
 

@@ -7,6 +7,7 @@ import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import OnnxError
+from treadle.autograd.export.onnx_files import DTYPES
 from treadle.autograd.export.onnx_import_arithmetic import numbers, whole
 from treadle.autograd.export.onnx_import_shapes import ints
 
@@ -23,6 +24,7 @@ def _loop(at: Any, limit: Tensor | None, condition: Tensor | None, *state: Any) 
     most = None if limit is None else whole(limit)
     going = condition is None or bool(numbers(condition)[0])
     kept: list[list[Tensor]] = [[] for _ in body.outputs[1 + count :]]
+    told = body.results[1 + count :]
     turn = 0
     while going and (most is None or turn < most):
         again, *found = at.run(body, constant(nd.asarray(turn)), constant(nd.asarray(True)), *state)
@@ -30,7 +32,14 @@ def _loop(at: Any, limit: Tensor | None, condition: Tensor | None, *state: Any) 
         for each, value in zip(kept, found[count:], strict=True):
             each.append(value)
         turn += 1
-    return (*state, *[F.stack(each) if each else constant(nd.zeros((0,))) for each in kept])
+    return (*state, *[F.stack(each) if each else _none_of(said) for said, each in zip(told, kept, strict=True)])
+
+
+def _none_of(said: Any) -> Tensor:
+    """No rows of what a model says an output is."""
+    kind = said.type.tensor_type
+    lengths = [each.dim_value for each in kind.shape.dim]
+    return constant(nd.zeros((0, *lengths), dtype=DTYPES.get(kind.elem_type, nd.float32)))
 
 
 def _scan(at: Any, *operands: Any) -> Any:
@@ -84,14 +93,21 @@ class _OfRow:
 
 
 # --- sequences --------------------------------------------------------------------------------------------------------
-def _insert(at: Any, sequence: list[Any], value: Any, place: Tensor | None = None) -> list[Any]:
-    at_place = len(sequence) if place is None else whole(place)
-    at_place = at_place + len(sequence) if at_place < 0 else at_place
-    return [*sequence[:at_place], value, *sequence[at_place:]]
+def _place(given: Tensor | None, default: int, sequence: list[Any], last: int) -> int:
+    """A place in a sequence, from its end if negative."""
+    place = whole(given, default)
+    if not -len(sequence) <= place <= last:
+        raise OnnxError(f"place {place} in a sequence of {len(sequence)}")
+    return place + len(sequence) if place < 0 else place
 
 
-def _erase(at: Any, sequence: list[Any], place: Tensor | None = None) -> list[Any]:
-    gone = whole(place, -1) % len(sequence)
+def _insert(at: Any, sequence: list[Any], value: Any, given: Tensor | None = None) -> list[Any]:
+    place = _place(given, len(sequence), sequence, len(sequence))
+    return [*sequence[:place], value, *sequence[place:]]
+
+
+def _erase(at: Any, sequence: list[Any], given: Tensor | None = None) -> list[Any]:
+    gone = _place(given, -1, sequence, len(sequence) - 1)
     return [*sequence[:gone], *sequence[gone + 1 :]]
 
 

@@ -105,7 +105,8 @@ def _along(at: Any, x: Tensor, axis: int, scale: float, out: int, region: Any, o
         outside.append(mask.reshape((-1,) + (1,) * (x.ndim - 1 - axis)))
     if at.get("mode", "nearest") == "nearest":
         rounded = _ROUNDED[at.get("nearest_mode", "round_prefer_floor") if at.version >= 11 else "floor"]
-        places = [min(max(rounded(each), 0), length - 1) for each in origins]
+        tidy = [round(each, 5) for each in origins]  # scales are float32: 1.5 / 0.6 - 0.5 is meant to be 2
+        places = [min(max(rounded(each), 0), length - 1) for each in tidy]
         return F.take(x, constant(nd.asarray(places, dtype="int64")), axis=axis)
     weights = constant(
         nd.asarray(_weights(at, origins, scale, length), dtype=x.dtype if x.dtype.kind == "f" else "float32")

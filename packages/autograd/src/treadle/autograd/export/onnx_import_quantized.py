@@ -108,6 +108,7 @@ def _scaled_convolution(
 def _dynamic(at: Any, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     low, high = F.minimum(F.min(x), 0.0), F.maximum(F.max(x), 0.0)
     scale = (high - low) / 255.0
+    scale = F.where(scale == 0.0, 1.0, scale)  # of zeros alone, which any scale stands for
     zero = F.clip(F.round(-low / scale), 0.0, 255.0)
     quantized = F.clip(F.round(x / scale) + zero, 0.0, 255.0)
     return cast(quantized, nd.uint8), scale, cast(zero, nd.uint8)

@@ -119,15 +119,12 @@ def _layer(step: Callable[..., Any], gates: int, defaults: Sequence[str]) -> Cal
 
 
 def _functions(at: Any, direction: int, defaults: Sequence[str]) -> list[Callable[[Tensor], Tensor]]:
-    """The activations of a direction; alphas and betas stand in order, for all activations of all directions."""
+    """The activations of a direction. Those of all directions take alphas and betas in order, each as it has use."""
     count = len(defaults)
     names = at.get("activations") or [*defaults, *defaults]
-    alphas, betas = at.get("activation_alpha") or [], at.get("activation_beta") or []
-    rows = range(direction * count, (direction + 1) * count)
-    return [
-        activation(names[row], alphas[row] if row < len(alphas) else None, betas[row] if row < len(betas) else None)
-        for row in rows
-    ]
+    given = {"alpha": iter(at.get("activation_alpha") or []), "beta": iter(at.get("activation_beta") or [])}
+    made = [activation(name, given) for name in names]
+    return made[direction * count : (direction + 1) * count]
 
 
 RECURRENT: dict[str, Callable[..., Any]] = {

@@ -7,6 +7,7 @@ from typing import Any
 import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.errors import OnnxError
 from treadle.autograd.export.onnx_import_arithmetic import cast, numbers, whole
 from treadle.ndarray import NDArray
 
@@ -34,7 +35,9 @@ def _scattered(x: Tensor, index: tuple[NDArray, ...], updates: Tensor, reduction
     """x with updates at the places that arrays of one shape name, one for each leading axis of x."""
     shape, rest = nd.broadcast_shapes(*[each.shape for each in index]), x.shape[len(index) :]
     flat = nd.zeros(shape, dtype=nd.int64)
-    for each, length in zip(index, x.shape, strict=False):
+    for axis, (each, length) in enumerate(zip(index, x.shape, strict=False)):
+        if bool(nd.any((each < -length) | (each >= length))):
+            raise OnnxError(f"an index lies outside of axis {axis} of length {length}")
         flat = flat * length + nd.where(each < 0, each + length, each)
     places = flat.reshape(-1)
     rows, new = F.reshape(x, (math.prod(x.shape[: len(index)]), *rest)), F.reshape(updates, (places.size, *rest))

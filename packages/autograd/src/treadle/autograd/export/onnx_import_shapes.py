@@ -138,7 +138,8 @@ def _slice(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         length = x.shape[axis]
         low, high = (0, length) if step > 0 else (-1, length - 1)
-        first, last = (max(low, min(high, each + length if each < 0 else each)) for each in (start, end))
+        first, last = (each + length if each < 0 else each for each in (start, end))
+        first, last = max(0, min(high, first)), max(low, min(high, last))
         index[axis] = slice(first, None if last < 0 else last, step)
     return x[tuple(index)]
 

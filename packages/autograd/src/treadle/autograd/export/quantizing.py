@@ -17,12 +17,14 @@ from treadle.autograd.export.expressions import is_elementwise, users_of
 from treadle.autograd.export.integers import LEAST, MOST, factor
 from treadle.autograd.export.program import Call, Origin, Program, Role, Value, values_in
 from treadle.autograd.export.recorder import run
+from treadle.autograd.export.report import LayerError, QuantizationReport
 from treadle.autograd.export.tracing import Replay
 from treadle.ndarray import NDArray
 
 __all__ = ["QuantizationReport", "quantized"]
 
 _LEAST_SCALE = 1e-30  # below, the values count as 0: their reciprocal would leave float32
+Bounds = tuple[float | None, float | None]
 _MOVES = ("reshape", "copy", "get_item", "max_pool")
 
 
@@ -44,34 +46,6 @@ class Scale:
     def code(self, number: float) -> int:
         """The int8 value of a number."""
         return max(LEAST, min(MOST, round(number / self.scale) + self.zero))
-
-
-@dataclass(frozen=True, slots=True)
-class LayerError:
-    """How far a quantised value is from its float original over the calibration data."""
-
-    label: str
-    shape: tuple[int, ...]
-    scale: float
-    zero: int
-    largest: float
-    decibels: float  # signal to quantisation noise
-
-
-@dataclass(frozen=True, slots=True)
-class QuantizationReport:
-    """A row for each quantised value, in program order."""
-
-    layers: tuple[LayerError, ...]
-
-    def __str__(self) -> str:
-        head = f"{'layer':32}  {'shape':16}  {'scale':>10}  {'zero':>5}  {'largest error':>13}  {'SQNR dB':>8}"
-        rows = [
-            f"{each.label[:32]:32}  {each.shape!s:16}  {each.scale:10.3g}  {each.zero:5}  {each.largest:13.3g}  "
-            f"{each.decibels:8.1f}"
-            for each in self.layers
-        ]
-        return "\n".join([head, *rows])
 
 
 def quantized(program: Program, calibration: Iterable[Any]) -> tuple[Program, QuantizationReport]:
@@ -110,6 +84,7 @@ class _Build:
         self.calls: list[Call] = []
         self.codes: dict[int, tuple[Value, Scale]] = {}  # by id of a float value: the int8 one
         self.floats: dict[int, Value] = {}  # by id of a float value: where the new program has it in float
+        self.tables: dict[int, tuple[Value, NDArray]] = {}  # by id: a value of int8, and what it becomes for each code
         self.origin = Origin("")
         self._users = users_of(source)
         self._count = 1_000_000
@@ -128,6 +103,8 @@ class _Build:
     # --- values ---------------------------------------------------------------------------------------------------
     def range_of(self, value: Value) -> Scale:
         """The scale for what the value was in the calibration runs."""
+        if not value.size:
+            return Scale.of(0.0, 0.0)
         low = min(nd.min(each.array(value)).item() for each in self.runs)
         high = max(nd.max(each.array(value)).item() for each in self.runs)
         if not (math.isfinite(low) and math.isfinite(high)):
@@ -246,12 +223,13 @@ class _Build:
         assert code is not None
         values, scale = code
         target = self.range_of(last)
-        integer, scales = _weights(weight.example, axis)
-        shift = bias if isinstance(bias, NDArray) else nd.zeros(len(scales), dtype="float64") + bias
+        shift = bias if isinstance(bias, NDArray) else nd.zeros(weight.shape[axis], dtype="float64") + bias
+        least = nd.abs(shift) / (scale.scale * float(2**31 - 1 - most))
+        integer, scales = _weights(weight.example, axis, least.tolist())
         shifts = [b / (scale.scale * s) for b, s in zip(shift.tolist(), scales, strict=True)]
-        if max(map(abs, shifts), default=0.0) > 2**31 - 1 - most or scale.scale * max(scales) >= 2.0**30 * target.scale:
+        if scale.scale * max(scales) >= 2.0**30 * target.scale:
             self._done = before
-            return False  # a bias out of reach, or a result so much smaller than its terms that int8 would not give it
+            return False  # a result so much smaller than its terms that int8 would not give it
         pairs = [factor(scale.scale * each / target.scale) for each in scales]
         codes = [round(each) for each in shifts]
         arrays = [codes, [each[0] for each in pairs], [each[1] for each in pairs]]
@@ -268,10 +246,10 @@ class _Build:
         self.codes[id(last)] = self.emit("int8.product", (values, named, *constants), options), target
         return True
 
-    def _behind(self, call: Call, axis: int) -> tuple[Value, Any, tuple[float | None, float | None]]:
+    def _behind(self, call: Call, axis: int) -> tuple[Value, Any, Bounds]:
         """What is done together with a product: the last value, the bias, and the bounds of a clamp."""
         value, bias = call.results[0], 0.0
-        bounds: tuple[float | None, float | None] = (None, None)
+        bounds: Bounds = (None, None)
         while True:
             following = self._users.get(id(value), [])
             if len(following) != 1 or not following[0].results or following[0].results[0].shape != value.shape:
@@ -284,10 +262,9 @@ class _Build:
                     return value, bias, bounds
                 bias = bias + along
             elif step.function == "relu":
-                bounds = (0.0, bounds[1])
+                bounds = _bounded(bounds, low=0.0)
             elif step.function in ("minimum", "maximum") and others and isinstance(others[0], int | float):
-                one = float(others[0])
-                bounds = (bounds[0], one) if step.function == "minimum" else (one, bounds[1])
+                bounds = _bounded(bounds, **{"high" if step.function == "minimum" else "low": float(others[0])})
             else:
                 return value, bias, bounds
             self._done.add(id(step))
@@ -327,22 +304,41 @@ class _Build:
         return self.emit("int8.lookup", (value, self.constant(nd.asarray(table, dtype="int8"), "rescale")), {})
 
     def _function(self, call: Call) -> bool:
-        """A function of one quantised value, as a table."""
-        operands = call.operands
-        if not is_elementwise(call) or len(operands) != 1 or call.results[0].dtype.kind != "f":
+        """What depends on one quantised value, element by element, through any calls: a table of its codes."""
+        result = call.results[0]
+        operands = [each for each in call.operands if each.role is not Role.CONSTANT or each.size != 1]
+        found = [self._table(each) for each in operands]
+        known = {id(each[0]): each[0] for each in found if each is not None}
+        values = next(iter(known.values()), None)
+        if (
+            None in found
+            or len(known) != 1
+            or values is None
+            or values.shape != result.shape
+            or not is_elementwise(call)
+        ):
             return False
-        operand = operands[0]
-        code = self.in_code(operand, make=False)
-        if code is None or operand.shape != call.results[0].shape:
-            return False
-        values, scale = code
-        target = self.range_of(call.results[0])
-        every = nd.asarray([scale.scale * (q - scale.zero) for q in range(LEAST, MOST + 1)], dtype="float32")
-        results = run(call.function, call.arguments, call.options, lambda value: every)
-        table = [target.code(each) if math.isfinite(each) else LEAST for each in results.tolist()]
+        of = {id(each): entry[1] for each, entry in zip(operands, found, strict=True) if entry is not None}
+        every = run(call.function, call.arguments, call.options, lambda one: of.get(id(one), one.example.reshape(-1)))
+        self.tables[id(result)] = values, every
+        if result.dtype.kind != "f" or not all(_is_finite(each.array(result)) for each in self.runs):
+            return False  # computed as it is, unless nothing but other tables needs it
+        target = self.range_of(result)
+        table = [target.code(each) if math.isfinite(each) else LEAST for each in every.tolist()]
         named = self.constant(nd.asarray(table, dtype="int8"), call.function)
-        self.codes[id(call.results[0])] = self.emit("int8.lookup", (values, named), {}), target
+        self.codes[id(result)] = self.emit("int8.lookup", (values, named), {}), target
         return True
+
+    def _table(self, value: Value) -> tuple[Value, NDArray] | None:
+        """The quantised value that a value depends on alone, and what it is for each code; None if there is none."""
+        if id(value) not in self.tables:
+            code = None if value.role is Role.CONSTANT else self.in_code(value, make=False)
+            if code is None:
+                return None
+            values, scale = code
+            numbers = [scale.scale * (q - scale.zero) for q in range(LEAST, MOST + 1)]
+            self.tables[id(value)] = values, nd.asarray(numbers, dtype="float32")
+        return self.tables[id(value)]
 
     def _pair(self, call: Call) -> bool:
         """A sum or product, element by element, of two quantised values."""
@@ -373,6 +369,14 @@ class _Build:
         return True
 
 
+def _bounded(before: Bounds, low: float | None = None, high: float | None = None) -> Bounds:
+    """The bounds of one more clamp behind another: what lies outside of it moves to its border."""
+    least, most = (None if each is None else each if low is None else max(each, low) for each in before)
+    if high is not None:
+        least, most = None if least is None else min(least, high), high if most is None else min(most, high)
+    return (low if least is None else least), most
+
+
 def _is_finite(array: NDArray) -> bool:
     return bool(nd.all(nd.isfinite(array)))
 
@@ -389,11 +393,11 @@ def _along(item: Any, axis: int, ndim: int) -> Any:
     return item.example.reshape(-1).astype("float64")
 
 
-def _weights(weight: NDArray, axis: int) -> tuple[NDArray, list[float]]:
-    """int8 weights and the scale of each output channel."""
+def _weights(weight: NDArray, axis: int, least: list[float]) -> tuple[NDArray, list[float]]:
+    """int8 weights and the scale of each output channel, at least so large that its bias is in the reach of int32."""
     others = tuple(each for each in range(weight.ndim) if each != axis)
     largest = nd.max(nd.abs(weight), axis=others)
-    scales = [each / MOST or 1.0 for each in largest.astype("float64").tolist()]
+    scales = [max(each / MOST, low) or 1.0 for each, low in zip(largest.astype("float64").tolist(), least, strict=True)]
     shape = tuple(-1 if each == axis else 1 for each in range(weight.ndim))
     spread = nd.asarray(scales, dtype="float64").reshape(shape)
     return nd.round(weight.astype("float64") / spread).astype("int8"), scales

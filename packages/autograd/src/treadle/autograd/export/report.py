@@ -1,11 +1,9 @@
-"""What an exported program costs, told before it is compiled."""
+"""What an exported program costs, told before it is compiled, and what quantising it loses."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.autograd.export.quantizing import QuantizationReport
-
-__all__ = ["ExportReport"]
+__all__ = ["ExportReport", "LayerError", "QuantizationReport"]
 
 
 def _size(count: int) -> str:
@@ -13,11 +11,40 @@ def _size(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerError:
+    """How far a quantised value is from its float original over the calibration data."""
+
+    label: str
+    shape: tuple[int, ...]
+    scale: float
+    zero: int
+    largest: float
+    decibels: float  # signal to quantisation noise
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationReport:
+    """A row for each quantised value, in program order."""
+
+    layers: tuple[LayerError, ...]
+
+    def __str__(self) -> str:
+        head = f"{'layer':32}  {'shape':16}  {'scale':>10}  {'zero':>5}  {'largest error':>13}  {'SQNR dB':>8}"
+        rows = [
+            f"{each.label[:32]:32}  {each.shape!s:16}  {each.scale:10.3g}  {each.zero:5}  {each.largest:13.3g}  "
+            f"{each.decibels:8.1f}"
+            for each in self.layers
+        ]
+        return "\n".join([head, *rows])
+
+
+@dataclass(frozen=True, slots=True)
 class ExportReport:
     """The files that were written, and their cost: bytes of flash and RAM, and multiply-accumulates of a run.
 
-    ``flash`` counts the weights and tables and not the code, of which ``code`` is an upper bound, without ``math.h``;
-    ``ram`` the arena and, for training, what is learned and kept; not the stack, nor the caller's inputs and outputs.
+    ``flash`` counts the weights and tables and not the code. ``code``, without ``math.h``, is an upper bound, or if
+    ``measured`` what the device's compiler makes; ``ram`` the arena and, for training, what is learned and kept; not
+    the stack, nor the caller's inputs and outputs.
     ``quantization`` has a row of errors a layer.
     """
 
@@ -29,9 +56,10 @@ class ExportReport:
     steps: int
     quantization: QuantizationReport | None = None
     code: int = 0
+    measured: bool = False
 
     def fits(self, ram: int | None = None, flash: int | None = None) -> bool:
-        """Whether it fits in so many bytes of each, the code at its bound; None is no limit."""
+        """Whether it fits in so many bytes of each, the code at its bound unless measured; None is no limit."""
         return (ram is None or self.ram <= ram) and (flash is None or self.flash + self.code <= flash)
 
     def verdict(self, ram: int | None = None, flash: int | None = None) -> str:
@@ -49,7 +77,8 @@ class ExportReport:
         return f"fits in {' / '.join(limits) or 'any memory'}: {'yes' if self.fits(ram, flash) else 'no'}"
 
     def __str__(self) -> str:
+        bound = "" if self.measured else "at most "
         return (
             f"{self.source}: {self.steps} steps, {self.multiply_accumulates:,} multiply-accumulates a run; "
-            f"flash {_size(self.flash)} of constants and at most {_size(self.code)} of code, RAM {_size(self.ram)}"
+            f"flash {_size(self.flash)} of constants and {bound}{_size(self.code)} of code, RAM {_size(self.ram)}"
         )

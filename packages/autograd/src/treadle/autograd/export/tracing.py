@@ -236,7 +236,12 @@ def trace(
         outputs = list(found) if isinstance(found, tuple | list) else [found]
     for each in outputs:
         if not isinstance(each, Tensor):
-            raise ExportError(f"export: the callable gave a {type(each).__name__}; it must give a Tensor or several")
+            raise ExportError(
+                f"export: the callable gave a {type(each).__name__}{' in a tuple' * (found is not each)}; it must give "
+                "a Tensor or a tuple of several, such as lambda x: (lambda y, state: (y, *state))(*lstm(x))"
+            )
+    if not outputs:
+        raise ExportError("export: the callable gave nothing; it must give a Tensor or a tuple of several")
     values = [watched.traced(each).value for each in outputs]
     program = Program(inputs, values, watched.recorder.calls, states)
     if update is not None:

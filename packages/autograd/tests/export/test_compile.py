@@ -1,0 +1,94 @@
+"""``compile``: what is given to it, how long it lives, and compilers that fail in other ways than by a message."""
+
+import copy
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import treadle.autograd as ag
+import treadle.ndarray as nd
+from treadle.autograd import ExportError
+from treadle.autograd.export import CompiledFunction, compile
+
+ONES = ag.ones((3,))
+
+
+@pytest.fixture(scope="module")
+def weighed() -> CompiledFunction:
+    return compile(lambda a, b: a * 10.0 + b, (ONES, ONES))
+
+
+def test_several_lists_live_as_long_as_the_call(weighed: CompiledFunction) -> None:
+    """The memory of one was that of the next."""
+    assert weighed([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]).tolist() == [14.0, 25.0, 36.0]
+    rows = nd.asarray([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])
+    assert weighed(rows[:, 0], rows[:, 1]).tolist() == [14.0, 25.0, 36.0]
+
+
+def test_subclasses_of_a_tensor_are_tensors(weighed: CompiledFunction) -> None:
+    class Named(ag.Tensor):
+        """As a module's parameters are."""
+
+    assert type(weighed(Named([1.0, 2.0, 3.0]), Named([0.0, 0.0, 0.0]))) is ag.Tensor
+
+
+def test_machine_code_is_not_copied(weighed: CompiledFunction) -> None:
+    for each in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match="compile it where it is used"):
+            each(weighed)
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("sh -c 'kill -9 $$'", "ended by signal 9"), ("true", "status 0"), ("false", "status 1"),
+        ("'gcc", "CC is no command line"),
+    ],
+)  # fmt: skip
+def test_compilers_that_give_no_library(command: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", command)
+    with pytest.raises(ExportError, match=text):
+        compile(lambda a: a * 2.0, ONES)
+
+
+def test_a_compiler_that_is_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    damaged = tmp_path / "cc"
+    damaged.write_bytes(b"\x7fELF damaged")
+    damaged.chmod(0o755)
+    monkeypatch.setenv("CC", str(damaged))
+    with pytest.raises(ExportError, match="cannot be run"):
+        compile(lambda a: a * 2.0, ONES)
+
+
+def test_a_library_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho damaged > "$2"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(ExportError, match="cannot be loaded"):
+        compile(lambda a: a * 2.0, ONES)
+
+
+def test_messages_of_the_compiler_in_any_encoding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\nprintf 'Fehler: \\374ber' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(ExportError, match="Fehler"):
+        compile(lambda a: a * 2.0, ONES)
+
+
+def test_folders_with_spaces_quotes_and_letters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "a b 'c' \"d\" größe"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    quick: Any = compile(lambda a: a * 2.0, ONES)
+    assert quick(ONES).tolist() == [2.0, 2.0, 2.0] and not list(folder.iterdir())
+
+
+def test_the_limit_of_gelu_keeps_its_sign() -> None:
+    quick: Any = compile(lambda x: (ag.gelu(x), ag.gelu_tanh(x)), ag.Tensor([1.0]))
+    assert [str(each.item()) for each in quick(ag.Tensor([float("-inf")]))] == ["-0.0", "-0.0"]

@@ -1,0 +1,125 @@
+"""``from_onnx`` where other readers and runtimes have been wrong: values from the standard, places that are refused.
+
+Sources: iree-org/iree#24584, apache/tvm#19532 (Slice).
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.onnx_cases.test_import import model, node
+
+import treadle.autograd as ag
+from treadle.autograd.export import from_onnx
+
+onnx = pytest.importorskip("onnx")
+
+FAR = 2**62
+
+
+def _result(made: Any, *inputs: np.ndarray) -> Any:
+    found = from_onnx(made)(*[ag.Tensor(each) for each in inputs])
+    return [each.tolist() for each in found] if isinstance(found, tuple) else found.tolist()
+
+
+def _with(
+    nodes: list[Any], x: np.ndarray, outputs: tuple[str, ...] = ("y",), version: int = 20, **constants: Any
+) -> Any:
+    """A model of one input x, whose other names are constants; its outputs have no shape."""
+    info, number = onnx.helper.make_tensor_value_info, onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+    given = [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    return model(
+        nodes, inputs=[info("x", number, x.shape)], outputs=[info(each, number, None) for each in outputs],
+        initializer=given, version=version,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "wanted"),
+    [
+        (-99, -FAR, -1, [0]), (-11, 0, -1, []), (0, 5, -1, []), (9, -FAR, -1, list(range(9, -1, -1))),
+        (FAR, -FAR, -4, [9, 5, 1]), (9, 0, -3, [9, 6, 3]), (-99, FAR, 3, [0, 3, 6, 9]), (100, 200, 1, []),
+    ],
+)  # fmt: skip
+def test_slices_whose_ends_lie_outside(start: int, end: int, step: int, wanted: list[int]) -> None:
+    """The standard: a start before the first element is the first element, whatever the direction."""
+    x = np.arange(10, dtype="float32")
+    made = _with([node("Slice", "x", "s", "e", "a", "t")], x, s=[start], e=[end], a=[-1], t=[step])
+    assert _result(made, x) == wanted
+
+
+@pytest.mark.parametrize("op", ["ScatterElements", "ScatterND"])
+@pytest.mark.parametrize("place", [3, -4, 5])
+def test_scattering_outside_of_an_axis_is_refused(op: str, place: int) -> None:
+    """Not written to another row."""
+    x = np.zeros((2, 3), "float32")
+    places = [[0, place]]
+    updates = [1.0] if op == "ScatterND" else [[1.0, 1.0]]
+    options = {} if op == "ScatterND" else {"axis": 1}
+    made = _with([node(op, "x", "i", "u", **options)], x, i=places, u=np.asarray(updates, "float32"))
+    with pytest.raises(ag.OnnxError, match="outside of axis 1 of length 3"):
+        _result(made, x)
+
+
+@pytest.mark.parametrize(("op", "inputs"), [("SequenceErase", ("q", "i")), ("SequenceInsert", ("q", "x", "i"))])
+@pytest.mark.parametrize("place", [4, -4])
+def test_places_outside_of_a_sequence_are_refused(op: str, inputs: tuple[str, ...], place: int) -> None:
+    x = np.zeros(3, "float32")
+    nodes = [
+        node("SplitToSequence", "x", outputs=("q",)), node(op, *inputs, outputs=("r",)),
+        node("ConcatFromSequence", "r", axis=0),
+    ]  # fmt: skip
+    with pytest.raises(ag.OnnxError, match=f"place {place} in a sequence of 3"):
+        _result(_with(nodes, x, i=np.asarray(place)), x)
+
+
+def test_activations_take_the_parameters_that_they_have_use_of() -> None:
+    """Tanh has no alpha: the second one is LeakyRelu's, and h = 0.5 * (0.5 * tanh(-1)) * 0.5."""
+    x = np.zeros((1, 1, 1), "float32")
+    bias = np.asarray([[0, 0, 0, -1, 0, 0, 0, 0]], "float32")
+    recurrent = node(
+        "LSTM", "x", "w", "r", "b", outputs=("", "y", ""), hidden_size=1,
+        activations=["HardSigmoid", "Tanh", "LeakyRelu"], activation_alpha=[0.3, 0.5], activation_beta=[0.5],
+    )  # fmt: skip
+    zeros = np.zeros((1, 4, 1), "float32")
+    found = _result(_with([recurrent], x, w=zeros, r=zeros, b=bias), x)
+    assert found[0][0][0] == pytest.approx(0.5 * 0.5 * np.tanh(-1.0) * 0.5, rel=1e-6)
+
+
+def test_zeros_are_quantised_with_a_scale() -> None:
+    """A scale of 0 would make NaN of what is dequantised by 1 / scale."""
+    x = np.zeros(3, "float32")
+    made = _with([node("DynamicQuantizeLinear", "x", outputs=("q", "y", "z"))], x)
+    assert _result(made, x) == 1.0
+
+
+def test_scales_of_float32_mean_what_they_say() -> None:
+    """(1 + 0.5) / 0.6 - 0.5 is 2, though 0.6 has no exact form; 1 / (1 / 7) is 7."""
+    x = np.arange(7, dtype="float32").reshape(1, 7)
+    node_of = lambda mode: node("Resize", "x", "", "s", nearest_mode="floor", coordinate_transformation_mode=mode)  # noqa: E731
+    assert _result(_with([node_of("half_pixel")], x[:, :4], s=np.asarray([1, 0.6], "float32")), x[:, :4]) == [[0, 2]]
+    x = np.arange(49, dtype="float32").reshape(1, 49)
+    made = _with([node_of("asymmetric")], x, s=np.asarray([1, 1 / 7], "float32"))
+    assert _result(made, x) == [[0, 7, 14, 21, 28, 35, 42]]
+
+
+@pytest.mark.parametrize(("op", "wanted"), [("ReduceL2", 5), ("ReduceLogSum", 1)])
+def test_reductions_of_integers_stay_integers(op: str, wanted: int) -> None:
+    x = np.asarray([3, 4] if op == "ReduceL2" else [3, 1], "int32")
+    found = from_onnx(_with([node(op, "x", keepdims=0)], x))(ag.Tensor(x))
+    assert found.dtype.name == "int32" and found.item() == wanted
+
+
+def test_a_loop_that_never_turns_gives_no_rows_of_the_type_it_names() -> None:
+    info = onnx.helper.make_tensor_value_info
+    body = onnx.helper.make_graph(
+        [node("Identity", "c", outputs=("d",)), node("Identity", "h", outputs=("k",)),
+         node("Cast", "h", outputs=("o",), to=6)], "body",
+        [info("i", 7, []), info("c", 9, []), info("h", 1, [2])],
+        [info("d", 9, []), info("k", 1, [2]), info("o", 6, [2])],
+    )  # fmt: skip
+    x = np.zeros(2, "float32")
+    found = from_onnx(_with([node("Loop", "m", "", "x", outputs=("h2", "y"), body=body)], x, m=np.asarray(0)))(
+        ag.Tensor(x)
+    )
+    assert (found.shape, found.dtype.name) == ((0, 2), "int32")
