@@ -89,7 +89,7 @@ class LogCumSumExp(Op):
         return shapes[0], tried(self, shapes, dtypes)
 
 
-def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+def softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along axis.
 
     >>> import treadle.autograd as ag
@@ -99,7 +99,7 @@ def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     return Softmax(axis)(x)
 
 
-def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+def log_softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """log(softmax(x)) along axis, without overflow.
 
     >>> import treadle.autograd as ag
@@ -109,7 +109,7 @@ def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     return LogSoftmax(axis)(x)
 
 
-def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axis, without overflow.
 
     >>> import treadle.autograd as ag
@@ -119,7 +119,7 @@ def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Ten
     return LogSumExp(axis, keepdims)(x)
 
 
-def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+def logcumsumexp(x: Tensor, /, axis: int | None = None) -> Tensor:
     """log(cumsum(exp(x))) along axis, which 1-D tensors need not name, without overflow.
 
     >>> import treadle.autograd as ag
