@@ -255,7 +255,7 @@ class Methods(Node):
         given = axes[0] if len(axes) == 1 else axes
         return _functions.permute_dims(self, tuple(range(self.ndim))[::-1] if given is None or axes == () else given)
 
-    def squeeze(self, axis: Any) -> "Tensor":
+    def squeeze(self, axis: Any = None) -> "Tensor":
         """:func:`treadle.autograd.squeeze`."""
         return _functions.squeeze(self, axis)
 

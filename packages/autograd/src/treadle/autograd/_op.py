@@ -21,10 +21,11 @@ def configuration(op: object) -> dict[str, Any]:
     known: Any = getattr(op, "configuration", None)
     if known is not None:
         defaults = dict.fromkeys(known)
-    elif type(op).__init__ is object.__init__:
-        defaults = {}
     else:
-        defaults = {name: each.default for name, each in inspect.signature(type(op)).parameters.items()}
+        try:
+            defaults = {name: each.default for name, each in inspect.signature(type(op)).parameters.items()}
+        except ValueError:  # compiled: the constructor of an op without configuration
+            defaults = {}
     found = {name: getattr(op, name, default) for name, default in defaults.items()}
     return {
         name: value
@@ -101,5 +102,10 @@ def expected_tensor(name: str, value: object) -> DTypeError:
 def kind_of(result: Any) -> str:
     """What an op's forward returned, in words."""
     if type(result) is tuple:
-        return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
-    return type(result).__name__
+        return f"a tuple of ({', '.join([_name_of(each) for each in result])})"
+    return _name_of(result)
+
+
+def _name_of(value: Any) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ in ("numpy", "torch") else kind.__name__

@@ -73,6 +73,12 @@ class Op:
     holomorphic = False
     selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
 
+    def __init__(self, *operands: Any) -> None:
+        """An op without configuration, unless a subclass says otherwise."""
+        if operands:
+            name = type(self).__name__
+            raise TypeError(f"{name} has no configuration; make the op and call it on its operands: {name}()(...)")
+
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
 

@@ -28,6 +28,12 @@ class GraphNode:
     inputs: tuple[int, ...]
     name: str
 
+    def __repr__(self) -> str:
+        """A line without the values: they are ``tensor``'s."""
+        tensor = self.tensor
+        behind = "".join(f" %{number}" for number in self.inputs)
+        return f"%{self.number} {self.label}{behind}: shape {shape_text(tensor.shape)}, {tensor.dtype.name}"
+
     @property
     def kind(self) -> str:
         """ "parameter" (a leaf that requires grad), "constant" (one that does not), or "op"."""
