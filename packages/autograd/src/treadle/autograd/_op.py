@@ -8,7 +8,7 @@ from treadle.ndarray import DTypeError, NDArray
 
 __all__ = [
     "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "named", "refuse",
-    "rule_of",
+    "rule_of", "without_configuration",
 ]  # fmt: skip
 
 
@@ -32,6 +32,13 @@ def configuration(op: object) -> dict[str, Any]:
         for name, value in found.items()
         if value is not defaults[name] and not _equal(value, defaults[name])
     }
+
+
+def without_configuration(op: object, operands: tuple[Any, ...]) -> None:
+    """What makes an op whose class has no constructor of its own: the operands go to the call."""
+    if operands:
+        name = type(op).__name__
+        raise TypeError(f"{name} has no configuration; make the op and call it on its operands: {name}()(...)")
 
 
 def describe(op: object) -> str:

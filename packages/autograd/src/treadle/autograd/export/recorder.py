@@ -296,7 +296,7 @@ class _Part:
 
 @functools.cache
 def _named_from(function: str) -> tuple[int, tuple[str, ...]]:
-    """From which place on a function's positional arguments are options (an axis, a length), and what they are called."""
+    """From which place on a function's positional arguments are options (an axis, a length), and their names."""
     found: Any = nd
     for part in function.split("."):
         found = getattr(found, part, None)
