@@ -306,3 +306,13 @@ def test_gradient_checks_tell_what_is_no_tensor(check: Any) -> None:
         check(ag.add, [_leaf(1.0), 2.0])
     with pytest.raises(nd.DTypeError, match="gives a float"):
         check(lambda x: 1.0, _leaf(1.0))
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, 0), (1.5, 0), (1, 0.5), (True, False), (2, float("-inf"))])
+def test_where_takes_two_scalars_as_the_array_does(x: float, y: float) -> None:
+    chosen = ag.where(ag.Tensor([1.0, -1.0]) > 0.0, x, y)
+    expected = nd.where(nd.asarray([True, False]), x, y)
+    assert chosen.tolist() == expected.tolist() == [x, y]
+    assert chosen.dtype == expected.dtype
+    with ag.lazy():
+        assert ag.where(ag.Tensor([True, False]), x, y).tolist() == [x, y]

@@ -11,9 +11,13 @@ import pytest
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.autograd._hints import _OTHERWISE
+from treadle.autograd._hints import _MODULE, _OTHERWISE
 
 x = Tensor([[1.0, 2.0]], requires_grad=True)
+
+
+class Weight(Tensor):
+    """A subclass in Python, as parameters are."""
 
 
 @pytest.mark.parametrize(
@@ -29,8 +33,8 @@ x = Tensor([[1.0, 2.0]], requires_grad=True)
     ],
 )
 def test_the_way_here_is_named(name: str, written: str) -> None:
-    for tensor in (x, autograd.exp(x)):
-        with pytest.raises(AttributeError, match=f"Tensor has no attribute '{name}'; ") as caught:
+    for tensor in (x, autograd.exp(x), Weight([1.0])):
+        with pytest.raises(AttributeError, match=f"(Tensor|Weight) has no attribute '{name}'; ") as caught:
             getattr(tensor, name)
         assert written in str(caught.value)
         assert caught.value.name == name
@@ -49,9 +53,10 @@ def test_subclasses_say_it_too() -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "__array_interface__", "_private", "__private_"])
 def test_other_names_are_plainly_missing(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"Tensor has no attribute '{name}'$"):
-        getattr(x, name)
-    assert not hasattr(x, name)
+    for tensor in (x, Weight([1.0])):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'$"):
+            getattr(tensor, name)
+        assert not hasattr(tensor, name)
 
 
 def test_only_what_is_missing_has_a_hint_and_what_it_says_can_be_written() -> None:
@@ -70,3 +75,28 @@ def test_only_what_is_missing_has_a_hint_and_what_it_says_can_be_written() -> No
 
 def test_copies_and_pickles_need_no_missing_attribute() -> None:
     assert copy.deepcopy(x).tolist() == pickle.loads(pickle.dumps(x)).tolist() == x.tolist()
+
+
+def test_functions_of_torch_are_named_as_they_are_here() -> None:
+    for name in _MODULE:
+        assert not hasattr(autograd, name)
+    for name, written in (("cat", "concat("), ("unsqueeze", "expand_dims("), ("float32", "treadle.ndarray.float32")):
+        with pytest.raises(
+            AttributeError, match=f"module 'treadle.autograd' has no attribute '{name}'; write"
+        ) as caught:
+            getattr(autograd, name)
+        assert written in str(caught.value)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
+        autograd.nothing  # noqa: B018
+
+
+def test_what_is_said_of_functions_can_be_written() -> None:
+    square = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    names: dict[str, Any] = {
+        **vars(autograd), "treadle": sys.modules["treadle"], "data": [1.0], "array": square.numpy(), "seed": 0,
+        "tensors": [square, square], "axis": 0, "n": 2, "count": 2, "probabilities": [0.5, 0.5], "shape": (2, 2),
+        "low": 0, "high": 3, "x": square,
+    }  # fmt: skip
+    for name, written in _MODULE.items():
+        if name not in ("cuda", "load", "save", "nn", "optim"):  # of other packages, or files
+            exec(re.split(r", which| of one row", written)[0], dict(names))

@@ -5,11 +5,13 @@ import re
 import threading
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import treadle.autograd as ag
+from treadle.autograd.export import to_c
 
 
 class Module(ag.Scoped):
@@ -146,6 +148,24 @@ def test_weights_outside_of_modules_stay_leaves() -> None:
     collapsed = ag.Graph.of(layer(x @ w)).collapse()
     assert [box.label for box in collapsed] == ["constant", "w", "MatMul()", "Linear"]
     assert collapsed.parameter_count == 18
+
+
+def test_leaves_are_called_as_the_module_calls_them() -> None:
+    model, other = Net(), Net()
+    x = ag.Tensor([[1.0, 2.0, 3.0, 4.0]], name="x")
+    leaves = [node.label for node in ag.Graph.of(model(x)) if node.tensor.is_leaf]
+    assert leaves == ["x", "first.weight", "blocks.0.inner.weight", "blocks.1.inner.weight", "scale"]
+    graph = ag.Graph.of(model(x) + other(x), names={"mine": model.first.weight})
+    assert graph[model.first.weight].label == "mine"
+    assert graph[other.first.weight].label == "Net#2.first.weight"
+    assert repr(graph[model.first.weight]) == f"%{graph[model.first.weight].number} mine: shape (4, 3), float32"
+
+
+def test_steps_in_c_name_their_module(tmp_path: Path) -> None:
+    to_c(Net(), ag.ones((1, 4)), tmp_path / "model.c")
+    source = (tmp_path / "model.c").read_text()
+    assert "MatMul() in module first: (1, 4), (4, 3) -> (1, 3) float32" in source
+    assert "in module blocks.1.inner" in source
 
 
 def test_two_models_keep_their_names_apart() -> None:

@@ -196,3 +196,39 @@ def test_elementwise_ops_refuse_another_number_of_operands() -> None:
     ):
         with ag.lazy(False), pytest.raises(ag.OpContractError, match=f"not {len(inputs)}"):
             op(*inputs)
+
+
+class Scaled(ag.Op):
+    """An op whose rule multiplies what does not fit."""
+
+    def forward(self, xp: Any, x: Any, w: Any) -> Any:
+        return x @ w, (x, w)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        x, w = node.saved
+        return grad @ w, x.T @ grad  # should be grad @ w.T
+
+
+def test_an_error_in_a_rule_names_the_op_and_the_line_that_called_it() -> None:
+    result = Scaled()(ag.ones((2, 3)) * 1.0, ag.Tensor([[1.0, 2.0]] * 3, requires_grad=True))  # this line
+    with pytest.raises(nd.ShapeError, match="matmul: shapes") as caught:
+        result.sum().backward()
+    (note,) = caught.value.__notes__
+    assert note.startswith("in the backward rule of Scaled(), built at ")
+    assert note.endswith("# this line")
+
+
+def test_operands_are_no_configuration() -> None:
+    x = ag.ones((2, 2))
+    with pytest.raises(TypeError, match=r"Scaled has no configuration; .* Scaled\(\)\(\.\.\.\)"):
+        Scaled(x, x)
+    assert repr(Scaled()) == "Scaled()"
+
+
+def test_an_array_of_another_library_is_called_so() -> None:
+    class Foreign(ag.Op):
+        def forward(self, xp: Any, x: Any) -> Any:
+            return x.numpy(), ()
+
+    with pytest.raises(ag.OpContractError, match=r"a tuple of \(numpy.ndarray, tuple\)"):
+        Foreign()(ag.ones(2))

@@ -60,6 +60,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert {"one.c", "one.h", "two.c", "two.h"} < {each.name for each in tmp_path.iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("model", "shape", "said"),
+    [
+        ("my_network.py:build", "1,4", "name the module as import does: my_network:build"),
+        ("treadle.nn:ReLU", "1x4", "--input is '1x4'; give the lengths of the axes with commas"),
+    ],
+)
+def test_what_is_mistyped_is_said_back(model: str, shape: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([model, "--input", shape]) == 1
+    assert said in capsys.readouterr().err
+
+
 def test_a_class_that_needs_arguments_is_no_network(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["treadle.nn:Linear", "--input", "1,4", "--output", str(tmp_path / "model.c")]) == 1
     assert "treadle.nn:Linear cannot be called without arguments" in capsys.readouterr().err

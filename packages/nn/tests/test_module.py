@@ -320,3 +320,8 @@ def test_a_parameter_is_not_replaced_by_what_would_not_be_learnt(value: Any) -> 
 def test_a_hook_must_be_callable() -> None:
     with pytest.raises(TypeError, match="a hook must be callable, not NoneType"):
         nn.Linear(1, 1).register_forward_hook(None)  # type: ignore[arg-type]
+
+
+def test_a_gpu_is_named_by_its_number() -> None:
+    with pytest.raises(nd.TreadleError, match="cuda"):
+        nn.Linear(2, 2).cuda(99)

@@ -11,7 +11,10 @@
 (2, 1)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from treadle.autograd import _engine, _methods, _node, _pool, _tensor, functional, functions, laziness, ops
+from treadle.autograd._hints import no_function as _no_function
 from treadle.autograd._location import Location
 from treadle.autograd._node import live_tensor_count
 from treadle.autograd._tensor import Op, Tensor
@@ -68,3 +71,9 @@ _tensor.bind(functions, _engine.differentiate, laziness.intercept)
 _engine.bind(functions)
 _pool.recycle(Tensor, _pool.SPARE_NODES)
 _pool.look_through_operands(Tensor.__new__(Tensor))
+
+if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a known one
+
+    def __getattr__(name: str) -> Any:
+        """Called for what is not there; the error says how it is written here."""
+        raise _no_function(__name__, name)

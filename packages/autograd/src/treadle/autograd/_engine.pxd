@@ -65,6 +65,9 @@ cdef class Run:
     cdef int _seed(self, Tensor root, gradient, Py_ssize_t slot) except -1
 
 
+cdef int _tell(error, Tensor node) except -1
+
+
 cdef object _misfit(Tensor node, Py_ssize_t index, Tensor operand, gradient, kind)
 
 

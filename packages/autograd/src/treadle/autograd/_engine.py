@@ -266,8 +266,12 @@ class Run:
             if self.needed is None or self.needed[slot]:
                 if self.watcher is not None:
                     self.watcher.gradient(node, grad)
-                if not self._puts(node, grad, start):
-                    self._propagate(node, grad, start)
+                try:
+                    if not self._puts(node, grad, start):
+                        self._propagate(node, grad, start)
+                except Exception as error:
+                    _tell(error, node)
+                    raise
             for place in range(start, self.starts.at(slot + 1)):
                 edge = self.edges.at(place)
                 if edge >= 0 and pending.add(edge, -1) == 0:
@@ -362,6 +366,12 @@ class Run:
         if _references(grad) == _UNSHARED and grad.is_contiguous:
             return constant(grad)
         return constant(grad.copy())
+
+
+def _tell(error: Exception, node: Tensor) -> None:
+    """Note at an error whose rule raised it, and which line called that op; errors of graphs say so themselves."""
+    if not isinstance(error, GradientError | OpContractError):
+        error.add_note(f"in the backward rule of {node._op}{node._built_at()}")
 
 
 def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:

@@ -29,6 +29,12 @@ def bind(functions: Any) -> None:
     _functions = functions
 
 
+def _no_attribute(tensor: Any, name: str) -> Any:
+    from treadle.autograd._hints import no_attribute
+
+    raise no_attribute(tensor, name, _functions)
+
+
 class Methods(Node):
     """The part of :class:`Tensor` that needs no graph: values, conversions, functions in the form of methods."""
 
@@ -59,14 +65,13 @@ class Methods(Node):
         """The number of elements."""
         return self._data.size if self._data is not None else math.prod(self._spec[0])
 
-    if TYPE_CHECKING:  # with the method alone any name would be an attribute; at run time subclasses would find None
-        __getattr__ = None  # type: ignore[misc]
+    # As a variable, for type checkers, which take any name for an attribute of a class with the method alone. What it
+    # holds is what Python finds in the compiled class for the subclasses that are written in Python.
+    __getattr__ = _no_attribute
 
     def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]
         """Called for what is not there; the error says how it is written here."""
-        from treadle.autograd._hints import no_attribute
-
-            raise no_attribute(self, name, _functions)
+        return _no_attribute(self, name)
 
     # --- values ---------------------------------------------------------------------------------------------------
     def numpy(self) -> Any:

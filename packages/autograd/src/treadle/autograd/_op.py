@@ -10,7 +10,7 @@ from treadle.ndarray import DTypeError, NDArray, TreadleError
 
 __all__ = [
     "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "miscounted",
-    "named", "refuse", "rule_of",
+    "named", "refuse", "rule_of", "without_configuration",
 ]  # fmt: skip
 
 
@@ -26,16 +26,24 @@ def configuration(op: object) -> dict[str, Any]:
     known: Any = getattr(op, "configuration", None)
     if known is not None:
         defaults = dict.fromkeys(known)
-    elif type(op).__init__ is object.__init__:
-        defaults = {}
     else:
-        defaults = {name: each.default for name, each in inspect.signature(type(op)).parameters.items()}
+        try:
+            defaults = {name: each.default for name, each in inspect.signature(type(op)).parameters.items()}
+        except ValueError:  # compiled: the constructor of an op without configuration
+            defaults = {}
     found = {name: getattr(op, name, default) for name, default in defaults.items()}
     return {
         name: value
         for name, value in found.items()
         if value is not defaults[name] and not _equal(value, defaults[name])
     }
+
+
+def without_configuration(op: object, operands: tuple[Any, ...]) -> None:
+    """What makes an op whose class has no constructor of its own: the operands go to the call."""
+    if operands:
+        name = type(op).__name__
+        raise TypeError(f"{name} has no configuration; make the op and call it on its operands: {name}()(...)")
 
 
 def describe(op: object) -> str:
@@ -123,5 +131,10 @@ def expected_tensor(name: str, value: object) -> DTypeError:
 def kind_of(result: Any) -> str:
     """What an op's forward returned, in words."""
     if type(result) is tuple:
-        return f"a tuple of ({', '.join([type(each).__name__ for each in result])})"
-    return type(result).__name__
+        return f"a tuple of ({', '.join([_name_of(each) for each in result])})"
+    return _name_of(result)
+
+
+def _name_of(value: Any) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ in ("numpy", "torch") else kind.__name__

@@ -46,13 +46,12 @@ class Op:
     """An operator of the graph: an object with its configuration, called on tensors.
 
     A subclass defines ``forward(self, xp, *arrays)``, which returns the resulting array and a tuple of what backward
-    needs (arrays, None, plain values; at best operands or the output themselves), and
-    ``backward(self, xp, grad, node)``, which returns one gradient for each input, in order (a bare gradient for a
-    single input; None where ``node.needs_grad(i)`` is false). ``node.saved`` and ``node.inputs`` are at hand. ``xp`` is
-    the namespace to compute with: ``treadle.ndarray``, or, for gradients that can be differentiated again, the tensor
-    functions of the same names. ``infer(self, shapes, dtypes)`` gives the shape and dtype of the result without
-    computing. An op keeps no per-call state, and neither method writes into its arguments.
-    ``holomorphic``: the op is complex differentiable, and ``backward`` written as for real numbers, see docs/own-op.md.
+    needs (arrays, None, plain values; at best operands or the output), and ``backward(self, xp, grad, node)``, which
+    returns one gradient for each input, in order (a bare one for a single input; None where ``node.needs_grad(i)`` is
+    false). ``node.saved`` and ``node.inputs`` are at hand. ``xp`` is the namespace to compute with:
+    ``treadle.ndarray``, or, for gradients that can be differentiated again, the tensor functions of the same names.
+    ``infer(self, shapes, dtypes)`` gives the result's shape and dtype without computing. An op keeps no per-call state,
+    and neither method writes into its arguments. ``holomorphic``: see docs/own-op.md.
 
     >>> import treadle.autograd as ag
     >>> class Cube(ag.Op):
@@ -60,8 +59,7 @@ class Op:
     ...         return x * x * x, (x,)
     ...
     ...     def backward(self, xp, grad, node):
-    ...         (x,) = node.saved
-    ...         return grad * 3 * x * x
+    ...         return grad * 3 * node.saved[0] ** 2
     >>> x = ag.Tensor([2.0], requires_grad=True)
     >>> Cube()(x).backward()
     >>> x.grad.tolist()
@@ -70,6 +68,9 @@ class Op:
 
     holomorphic = False
     selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
+
+    def __init__(self, *operands: Any) -> None:
+        _op.without_configuration(self, operands)
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)

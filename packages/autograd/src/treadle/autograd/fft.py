@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def fft(x: Tensor, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> Tensor:
     """The discrete Fourier transform along an axis: sum over j of x[j] * exp(-2j * pi * j * k / n), for each k < n.
 
     >>> import treadle.autograd as ag
@@ -33,7 +33,7 @@ def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "back
     return FourierTransform("fft", n, axis, norm)(x)
 
 
-def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> Tensor:
     """The inverse of :func:`fft`: the sign of the exponent is turned, and the sum divided by n.
 
     >>> import treadle.autograd as ag
@@ -43,7 +43,7 @@ def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "bac
     return FourierTransform("ifft", n, axis, norm)(x)
 
 
-def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> Tensor:
     """The first n // 2 + 1 numbers of :func:`fft` of real x. Raises DTypeError for complex x.
 
     >>> import treadle.autograd as ag
@@ -53,7 +53,7 @@ def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "bac
     return FourierTransform("rfft", n, axis, norm)(x)
 
 
-def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> Tensor:
     """The inverse of :func:`rfft`: n real numbers, by default 2 * (m - 1) from m; an odd n must be asked for.
 
     >>> import treadle.autograd as ag
@@ -63,7 +63,7 @@ def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "ba
     return FourierTransform("irfft", n, axis, norm)(x)
 
 
-def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> Tensor:
     """:func:`fft` of numbers with x[n - j] == conj(x[j]), of which x is the first half: n real numbers, as irfft's.
 
     >>> import treadle.autograd as ag
@@ -73,7 +73,7 @@ def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "bac
     return irfft(conj(x), n=n, axis=axis, norm=_other("hfft", norm))
 
 
-def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> Tensor:
     """The inverse of :func:`hfft`, n // 2 + 1 numbers from real x. Raises DTypeError for complex x.
 
     >>> import treadle.autograd as ag
@@ -158,7 +158,7 @@ def _along(
     return x
 
 
-def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The axes, by default all, rolled so that the frequency 0 lies in the middle, at n // 2.
 
     >>> import treadle.autograd as ag
@@ -168,7 +168,7 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Tensor, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of :func:`fftshift`.
 
     >>> import treadle.autograd as ag
@@ -184,7 +184,7 @@ def _shifted(op: str, x: Tensor, axes: int | Sequence[int] | None, sign: int) ->
     return roll(x, [sign * (x.shape[axis] // 2) for axis in along], axis=along)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object = None) -> Tensor:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: object = None, device: object = None) -> Tensor:
     """The frequencies that :func:`fft` of n samples at distance d belongs to: :func:`treadle.ndarray.fft.fftfreq`.
 
     >>> import treadle.autograd as ag
@@ -194,7 +194,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object =
     return constant(nd.fft.fftfreq(n, d=d, dtype=dtype, device=device))  # type: ignore[arg-type]
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: object = None, device: object = None) -> Tensor:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: object = None, device: object = None) -> Tensor:
     """The n // 2 + 1 frequencies of :func:`rfft`: :func:`treadle.ndarray.fft.rfftfreq`.
 
     >>> import treadle.autograd as ag

@@ -28,6 +28,12 @@ class GraphNode:
     inputs: tuple[int, ...]
     name: str
 
+    def __repr__(self) -> str:
+        """A line without the values: they are ``tensor``'s."""
+        tensor = self.tensor
+        behind = "".join(f" %{number}" for number in self.inputs)
+        return f"%{self.number} {self.label}{behind}: shape {shape_text(tensor.shape)}, {tensor.dtype.name}"
+
     @property
     def kind(self) -> str:
         """ "parameter" (a leaf that requires grad), "constant" (one that does not), or "op"."""
@@ -92,16 +98,18 @@ class Graph(Drawable):
 
     @classmethod
     def of(cls, *outputs: Tensor, names: Mapping[str, Tensor] | None = None) -> "Graph":
-        """The graph behind the outputs. ``names`` (such as ``dict(model.named_parameters())``) name leaves that have no
-        name of their own. Raises GraphFreedError where backward has freed it.
+        """The graph behind the outputs. Leaves that have no name of their own get that in ``names`` (such as
+        ``dict(model.named_parameters())``), or in the module that uses them. Raises GraphFreedError where backward has
+        freed it.
         """
         for each in outputs:
             if not isinstance(each, Tensor):
                 raise expected_tensor("Graph.of", each)
-        named = {id(tensor): name for name, tensor in (names or {}).items()}
+        tensors = list(operands_first(outputs))
+        named = _names_in_modules(tensors) | {id(tensor): name for name, tensor in (names or {}).items()}
         numbers: dict[int, int] = {}
         nodes: list[GraphNode] = []
-        for tensor in operands_first(outputs):
+        for tensor in tensors:
             numbers[id(tensor)] = len(nodes)
             inputs = tuple(numbers[id(each)] for each in tensor.inputs)
             nodes.append(GraphNode(len(nodes), tensor, inputs, tensor.name or named.get(id(tensor), "")))
@@ -282,6 +290,19 @@ class Graph(Drawable):
             kind = "output" if node.number in self.outputs else node.kind
             boxes.append(Box(lines, kind, node.inputs, tip + (f"\n{place}\n{place.text}" if place else "")))
         return boxes
+
+
+def _names_in_modules(tensors: list[Tensor]) -> dict[int, str]:
+    """The names of parameters and buffers, by id, in the modules whose calls have them as operands."""
+    called = [(each, each.scope) for each in tensors]
+    modules = ModuleNames(scope for _, scope in called)
+    return {
+        id(operand): modules.part(scope, operand)
+        for tensor, scope in called
+        if scope is not None
+        for operand in tensor.inputs
+        if operand.is_leaf
+    }
 
 
 def operands_first(

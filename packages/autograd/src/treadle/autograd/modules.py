@@ -150,6 +150,12 @@ class ModuleNames:
             return relative
         return f"{self.name(around)}.{relative}"
 
+    def part(self, scope: Scope, tensor: Tensor) -> str:
+        """The name of a parameter or buffer of the model that a call belongs to; "" where it has none."""
+        root = _outermost(scope)
+        found = self.parts(root.module()).get(id(tensor), "")
+        return f"{self._root_names[id(root)]}.{found}" if found and self._several else found
+
     def label(self, scope: Scope) -> str:
         """The name, and which call it is where the module was called several times."""
         again = id(scope.module()) in self._repeated

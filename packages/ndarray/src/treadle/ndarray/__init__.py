@@ -360,9 +360,10 @@ if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a kn
     def __getattr__(name: str) -> Any:
         """Load the module of a function that not everyone needs when it is first asked for: importing stays quick."""
         room = _ROOM_OF.get(name)
-        if room is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
+
+        if room is None:
+            raise import_module(f"{__name__}.hints").no_function(__name__, name)
 
         module = import_module(f"{__name__}.{room}")
         value = module if name == room else getattr(module, name)

@@ -214,6 +214,10 @@ cdef class NDArray(Operators):
         from treadle.ndarray.printing import array_str
         return array_str(self)
 
+    def __format__(self, specification):
+        """The text of the array, or with a specification of its only element."""
+        return format(_item(self), specification) if specification else str(self)
+
     def __copy__(self):
         return copied(self)
 

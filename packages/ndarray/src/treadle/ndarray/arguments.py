@@ -55,9 +55,12 @@ def explained(
 
     It raises nothing, so that no frame in an error's traceback holds that error: the cycle would keep the arguments.
     """
+    signature = inspect.signature(function)
     try:
-        bound = inspect.signature(function).bind(*arguments, **keywords)
+        bound = signature.bind(*arguments, **keywords)
     except TypeError:
+        if type(error) is TypeError:
+            error.args = (f"{error}; call it as {function.__name__}{_bare(signature)}",)
         return True, error
     hints, op = _hints(function), function.__name__
     try:
@@ -77,6 +80,12 @@ def explained(
     typed = kind(_named(error, op))
     typed.__cause__ = error
     return True, typed
+
+
+def _bare(signature: inspect.Signature) -> inspect.Signature:
+    """A signature without annotations, and without the object that a method belongs to."""
+    kept = [each.replace(annotation=each.empty) for name, each in signature.parameters.items() if name != "self"]
+    return signature.replace(parameters=kept, return_annotation=signature.empty)
 
 
 @lru_cache(maxsize=512)

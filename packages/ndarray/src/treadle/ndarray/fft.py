@@ -37,7 +37,7 @@ _OTHER_NORM = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm of the inverse, by that of the transform."""
 
 
-def fft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> NDArray:
+def fft(x: NDArray, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> NDArray:
     """The discrete Fourier transform along an axis: sum over j of x[j] * exp(-2j * pi * j * k / n), for each k < n.
 
     >>> import treadle.ndarray as nd
@@ -47,7 +47,7 @@ def fft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "bac
     return _transform("fft", x, n, axis, norm)
 
 
-def ifft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> NDArray:
+def ifft(x: NDArray, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> NDArray:
     """The inverse of :func:`fft`: the sign of the exponent is turned, and the sum divided by n.
 
     >>> import treadle.ndarray as nd
@@ -57,7 +57,7 @@ def ifft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "ba
     return _transform("ifft", x, n, axis, norm)
 
 
-def rfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> NDArray:
+def rfft(x: NDArray, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> NDArray:
     """The first n // 2 + 1 numbers of :func:`fft` of real x; the others are their conjugates in reverse order.
 
     Raises DTypeError for complex x.
@@ -69,7 +69,7 @@ def rfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "ba
     return _transform("rfft", x, n, axis, norm)
 
 
-def irfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> NDArray:
+def irfft(x: NDArray, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> NDArray:
     """The inverse of :func:`rfft`: n real numbers, by default 2 * (m - 1) from m; an odd n must be asked for.
 
     >>> import treadle.ndarray as nd
@@ -79,7 +79,7 @@ def irfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "b
     return _transform("irfft", x, n, axis, norm)
 
 
-def hfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> NDArray:
+def hfft(x: NDArray, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> NDArray:
     """:func:`fft` of numbers with x[n - j] == conj(x[j]), of which x is the first half: n real numbers, as irfft's.
 
     >>> import treadle.ndarray as nd
@@ -89,7 +89,7 @@ def hfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "ba
     return _transform("hfft", x, n, axis, norm)
 
 
-def ihfft(x: NDArray, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> NDArray:
+def ihfft(x: NDArray, /, n: int | None = None, axis: int = -1, *, norm: str = "backward") -> NDArray:
     """The inverse of :func:`hfft`, n // 2 + 1 numbers from real x. Raises DTypeError for complex x.
 
     >>> import treadle.ndarray as nd
@@ -150,7 +150,7 @@ def irfftn(
     return _transform_axes("irfftn", "irfft", x, s, axes, norm)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
     """The frequencies that :func:`fft` of n samples at distance d belongs to, in cycles per unit of d.
 
     0, 1, ... (n - 1) // 2, -(n // 2), ... -1, each divided by n * d. dtype is real and floating, float32 where it
@@ -164,7 +164,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device
     return _frequencies("fftfreq", roll(arange(-(n // 2), n - n // 2, device=device), -(n // 2)), n * d, dtype)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> NDArray:
     """The n // 2 + 1 frequencies of :func:`rfft`: 0, 1, ... n // 2, each divided by n * d; see :func:`fftfreq`.
 
     >>> import treadle.ndarray as nd
@@ -175,7 +175,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, devic
     return _frequencies("rfftfreq", arange(n // 2 + 1, device=device), n * d, dtype)
 
 
-def fftshift(x: NDArray, /, *, axes: int | Sequence[int] | None = None) -> NDArray:
+def fftshift(x: NDArray, /, axes: int | Sequence[int] | None = None) -> NDArray:
     """The axes, by default all, rolled so that the frequency 0 lies in the middle, at n // 2.
 
     >>> import treadle.ndarray as nd
@@ -185,7 +185,7 @@ def fftshift(x: NDArray, /, *, axes: int | Sequence[int] | None = None) -> NDArr
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: NDArray, /, *, axes: int | Sequence[int] | None = None) -> NDArray:
+def ifftshift(x: NDArray, /, axes: int | Sequence[int] | None = None) -> NDArray:
     """The inverse of :func:`fftshift`.
 
     >>> import treadle.ndarray as nd

@@ -165,7 +165,7 @@ def _scatter(x: NDArray, key: tuple[Any, ...], values: NDArray, accumulate: bool
     _selection.scatter(front, arrays, values, accumulate)
 
 
-def take(x: NDArray, indices: NDArray, /, *, axis: int | None = None) -> NDArray:
+def take(x: NDArray, indices: NDArray, /, axis: int | None = None) -> NDArray:
     """Elements, or whole slices along ``axis``, in the order of integer indices of any shape.
 
     The index axes stand where ``axis`` was. None needs a 1-D x. Negative indices count from the end. Raises
@@ -207,7 +207,7 @@ def _along_axis(x: NDArray, indices: NDArray, axis: int, op: str) -> tuple[NDArr
     return tuple(broadcast_arrays(*key))
 
 
-def take_along_axis(x: NDArray, indices: NDArray, /, *, axis: int = -1) -> NDArray:
+def take_along_axis(x: NDArray, indices: NDArray, /, axis: int = -1) -> NDArray:
     """out[..., i, ...] = x[..., indices[..., i, ...], ...] along ``axis``: what argmax and argsort give fits here.
 
     >>> import treadle.ndarray as nd
@@ -218,7 +218,7 @@ def take_along_axis(x: NDArray, indices: NDArray, /, *, axis: int = -1) -> NDArr
     return get_advanced(x, _along_axis(x, indices, axis, "take_along_axis"))
 
 
-def put_along_axis(x: NDArray, indices: NDArray, values: Any, /, *, axis: int = -1) -> None:
+def put_along_axis(x: NDArray, indices: NDArray, values: Any, /, axis: int = -1) -> None:
     """x[..., indices[..., i, ...], ...] = values[..., i, ...] along ``axis``, in place.
 
     >>> import treadle.ndarray as nd

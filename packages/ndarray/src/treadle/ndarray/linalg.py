@@ -5,7 +5,7 @@ Products and norms run on own kernels, decompositions through LAPACK (:mod:`trea
 
 import builtins
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray._edge import guard_all
@@ -32,6 +32,7 @@ from treadle.ndarray.decompositions import (
 )
 from treadle.ndarray.elementwise import abs, pow, sqrt, square, where
 from treadle.ndarray.errors import ShapeError
+from treadle.ndarray.hints import LINEAR_ALGEBRA, no_name
 from treadle.ndarray.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -235,3 +236,9 @@ def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
 
 
 guard_all(globals(), __all__, __name__)
+
+if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a known one
+
+    def __getattr__(name: str) -> Any:
+        """Called for what is not there; the error says how it is written here."""
+        raise no_name(f"module {__name__!r}", name, LINEAR_ALGEBRA)

@@ -137,7 +137,7 @@ def squeeze(x: NDArray, /, axis: int | Sequence[int] | None = None) -> NDArray:
     return x.view_squeezed(axis)
 
 
-def flip(x: NDArray, /, *, axis: int | Sequence[int] | None = None) -> NDArray:
+def flip(x: NDArray, /, axis: int | Sequence[int] | None = None) -> NDArray:
     """Backwards along the axes, or all of them. A view.
 
     >>> import treadle.ndarray as nd
@@ -147,7 +147,7 @@ def flip(x: NDArray, /, *, axis: int | Sequence[int] | None = None) -> NDArray:
     return x.view_flipped(axis)
 
 
-def concat(arrays: Sequence[NDArray], /, *, axis: int | None = 0) -> NDArray:
+def concat(arrays: Sequence[NDArray], /, axis: int | None = 0) -> NDArray:
     """Arrays joined along an axis; with None each is flattened first. Their dtypes meet in one.
 
     Raises ShapeError where the other lengths differ, DeviceError for mixed devices.
@@ -183,7 +183,7 @@ def concat(arrays: Sequence[NDArray], /, *, axis: int | None = 0) -> NDArray:
     return out
 
 
-def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
+def stack(arrays: Sequence[NDArray], /, axis: int = 0) -> NDArray:
     """Arrays of one shape joined along a new axis.
 
     >>> import treadle.ndarray as nd
@@ -227,7 +227,7 @@ def copy(x: NDArray, /) -> NDArray:
     return as_array(x).copy()
 
 
-def unstack(x: NDArray, /, *, axis: int = 0) -> tuple[NDArray, ...]:
+def unstack(x: NDArray, /, axis: int = 0) -> tuple[NDArray, ...]:
     """The slices along an axis, which is gone from each: views. The reverse of :func:`stack`.
 
     >>> import treadle.ndarray as nd
@@ -245,7 +245,7 @@ def _parts(x: NDArray, ends: Sequence[int], along: int) -> list[NDArray]:
     return [x[(slice(None),) * along + (slice(a, b),)] for a, b in pairwise(bounds)]
 
 
-def array_split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> list[NDArray]:
+def array_split(x: NDArray, sections: int | Sequence[int], /, axis: int = 0) -> list[NDArray]:
     """x cut along an axis, as views: into so many parts, or before each of the places listed.
 
     Where it does not go evenly the first parts are longer by one.
@@ -266,7 +266,7 @@ def array_split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) 
     return _parts(x, [length * part + min(part, longer) for part in range(1, sections)], along)
 
 
-def split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> list[NDArray]:
+def split(x: NDArray, sections: int | Sequence[int], /, axis: int = 0) -> list[NDArray]:
     """:func:`array_split` that raises ShapeError where the parts would not be equally long.
 
     >>> import treadle.ndarray as nd
@@ -280,7 +280,7 @@ def split(x: NDArray, sections: int | Sequence[int], /, *, axis: int = 0) -> lis
     return array_split(x, sections, axis=axis)
 
 
-def roll(x: NDArray, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> NDArray:
+def roll(x: NDArray, /, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> NDArray:
     """The elements moved on by ``shift`` places along axes; those that fall off the end come in at the front. A copy.
 
     None rolls the elements in C order. Several shifts belong to as many axes; one shift goes for all axes named.

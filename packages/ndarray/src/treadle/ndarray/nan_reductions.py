@@ -10,7 +10,7 @@ from treadle.ndarray.reductions import Axis
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
 
-def nansum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+def nansum(x: NDArray, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
     """The sum over axis of the elements that are not NaN, 0 of none; otherwise :func:`treadle.ndarray.sum`.
 
     >>> import treadle.ndarray as nd
@@ -20,7 +20,7 @@ def nansum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, 
     return reductions.sum(_filled(x, 0.0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def nanprod(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+def nanprod(x: NDArray, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
     """The product over axis of the elements that are not NaN; 1 where there are none.
 
     >>> import treadle.ndarray as nd
@@ -30,7 +30,7 @@ def nanprod(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
     return reductions.prod(_filled(x, 1.0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def nanmax(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def nanmax(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The largest element over axis that is not NaN; NaN where all are. Raises ShapeError of nothing.
 
     >>> import treadle.ndarray as nd
@@ -41,7 +41,7 @@ def nanmax(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArr
     return _undefined_without_numbers(largest, x, axis, keepdims)
 
 
-def nanmin(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def nanmin(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The smallest element over axis that is not NaN; NaN where all are. Raises ShapeError of nothing.
 
     >>> import treadle.ndarray as nd
@@ -52,7 +52,7 @@ def nanmin(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArr
     return _undefined_without_numbers(smallest, x, axis, keepdims)
 
 
-def nanargmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+def nanargmax(x: NDArray, /, axis: int | None = None, *, keepdims: bool = False) -> NDArray:
     """The int64 index of the first largest element that is not NaN, along axis or in C order over all.
 
     Raises ShapeError where there is none.
@@ -64,7 +64,7 @@ def nanargmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False)
     return _index("argmax", x, axis, keepdims)
 
 
-def nanargmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+def nanargmin(x: NDArray, /, axis: int | None = None, *, keepdims: bool = False) -> NDArray:
     """The int64 index of the first smallest element that is not NaN, as :func:`nanargmax`.
 
     >>> import treadle.ndarray as nd
@@ -74,7 +74,7 @@ def nanargmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False)
     return _index("argmin", x, axis, keepdims)
 
 
-def nanmean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def nanmean(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The mean over axis of the elements that are not NaN; NaN where there are none. Integers become float32 first.
 
     >>> import treadle.ndarray as nd
@@ -88,7 +88,7 @@ def nanmean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDAr
     return divide(total, _count(array, axis, keepdims))
 
 
-def nanvar(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+def nanvar(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray:
     """The variance over axis of the elements that are not NaN; NaN of no more than ``correction``.
 
     >>> import treadle.ndarray as nd
@@ -105,7 +105,7 @@ def nanvar(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdim
     return where(count > correction, divide(squares, count - correction), float("nan"))
 
 
-def nanstd(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+def nanstd(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray:
     """The standard deviation over axis of the elements that are not NaN: the root of :func:`nanvar`.
 
     >>> import treadle.ndarray as nd

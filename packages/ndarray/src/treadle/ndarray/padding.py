@@ -18,7 +18,7 @@ __all__ = ["pad", "repeat"]
 Pairs = list[tuple[Any, Any]]
 
 
-def repeat(x: NDArray, repeats: int | NDArray, /, *, axis: int | None = None) -> NDArray:
+def repeat(x: NDArray, repeats: int | NDArray, /, axis: int | None = None) -> NDArray:
     """Each element, or slice along an axis, several times in a row. None flattens x first. A copy.
 
     ``repeats`` is one number, or an integer array with a number for each place along the axis. Raises ShapeError for

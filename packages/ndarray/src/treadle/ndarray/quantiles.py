@@ -136,8 +136,8 @@ def quantile(
     x: NDArray,
     q: float | Sequence[float] | NDArray,
     /,
-    *,
     axis: Axis = None,
+    *,
     method: str = "linear",
     keepdims: bool = False,
 ) -> NDArray:
@@ -159,8 +159,8 @@ def percentile(
     x: NDArray,
     q: float | Sequence[float] | NDArray,
     /,
-    *,
     axis: Axis = None,
+    *,
     method: str = "linear",
     keepdims: bool = False,
 ) -> NDArray:
@@ -173,7 +173,7 @@ def percentile(
     return _for_each("percentile", x, q, 100.0, axis, method, keepdims, False)
 
 
-def median(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def median(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The middle element over axes, or the mean of the two in the middle: :func:`quantile` of 0.5.
 
     >>> import treadle.ndarray as nd
@@ -187,8 +187,8 @@ def nanquantile(
     x: NDArray,
     q: float | Sequence[float] | NDArray,
     /,
-    *,
     axis: Axis = None,
+    *,
     method: str = "linear",
     keepdims: bool = False,
 ) -> NDArray:
@@ -205,8 +205,8 @@ def nanpercentile(
     x: NDArray,
     q: float | Sequence[float] | NDArray,
     /,
-    *,
     axis: Axis = None,
+    *,
     method: str = "linear",
     keepdims: bool = False,
 ) -> NDArray:
@@ -219,7 +219,7 @@ def nanpercentile(
     return _for_each("nanpercentile", x, q, 100.0, axis, method, keepdims, True)
 
 
-def nanmedian(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def nanmedian(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """:func:`median` of the elements that are not NaN; NaN where there are none.
 
     >>> import treadle.ndarray as nd

@@ -5,8 +5,11 @@ choice, poisson and binomial draws are the same on every device bit for bit; tho
 like (normal, exponential, gamma, ...) within a few ulp, wherever no rejection hangs on the last bit.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from treadle.ndarray._edge import Guarded
 from treadle.ndarray.distributions import Distributions
+from treadle.ndarray.hints import RANDOM_FUNCTIONS, no_name
 
 __all__ = [
     "Generator", "bernoulli", "beta", "binomial", "bits", "choice", "default_generator", "exponential", "gamma",
@@ -27,6 +30,12 @@ class Generator(Distributions):
     >>> Generator(1).integers(0, 10, (3,)).tolist() == Generator(1).integers(0, 10, (3,)).tolist()
     True
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for what is not there; the error says how it is written here."""
+            raise no_name("Generator", name, RANDOM_FUNCTIONS)
 
     def spawn(self, count: int) -> "list[Generator]":
         """Generators for as many workers, with seeds drawn from this stream, which moves on.
@@ -56,6 +65,7 @@ class Generator(Distributions):
 for _kind in Generator.__mro__[:-1]:
     for _name, _method in list(vars(_kind).items()):
         if not _name.startswith("_"):
+            _method.__qualname__ = f"Generator.{_name}"  # not the base class, which nobody knows
             setattr(_kind, _name, Guarded(_method, __name__))
 
 default_generator = Generator()
@@ -89,3 +99,10 @@ truncated_normal = default_generator.truncated_normal
 poisson = default_generator.poisson
 binomial = default_generator.binomial
 geometric = default_generator.geometric
+
+
+if not TYPE_CHECKING:  # to type checkers it would make every misspelt name a known one
+
+    def __getattr__(name: str) -> Any:
+        """Called for what is not there; the error says how it is written here."""
+        raise no_name(f"module {__name__!r}", name, RANDOM_FUNCTIONS)

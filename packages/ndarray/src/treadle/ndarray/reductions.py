@@ -27,7 +27,7 @@ def _reduced(op: str, x: NDArray, axis: Axis, keepdims: bool, dtype: DTypeLike |
     return _families.reduce(op, array.astype(wanted, copy=False), axis, keepdims).astype(wanted, copy=False)
 
 
-def sum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+def sum(x: NDArray, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
     """The sum over one axis, several, or all (None); ``axis=()`` reduces nothing. 0 of nothing.
 
     Small integers and booleans are summed as int64 (uint64 when unsigned), which wraps; floats are accumulated in
@@ -40,7 +40,7 @@ def sum(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, kee
     return _reduced("sum", x, axis, keepdims, dtype)
 
 
-def prod(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
+def prod(x: NDArray, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False) -> NDArray:
     """The product over axis, 1 of nothing; dtypes as in :func:`sum`.
 
     >>> import treadle.ndarray as nd
@@ -50,7 +50,7 @@ def prod(x: NDArray, /, *, axis: Axis = None, dtype: DTypeLike | None = None, ke
     return _reduced("prod", x, axis, keepdims, dtype)
 
 
-def max(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def max(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The largest element over axis; NaN where one is. Raises ShapeError where there is nothing to choose from.
 
     >>> import treadle.ndarray as nd
@@ -60,7 +60,7 @@ def max(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
     return _reduced("max", x, axis, keepdims)
 
 
-def min(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def min(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The smallest element over axis; NaN where one is. Raises ShapeError where there is nothing to choose from.
 
     >>> import treadle.ndarray as nd
@@ -70,7 +70,7 @@ def min(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
     return _reduced("min", x, axis, keepdims)
 
 
-def mean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def mean(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """The arithmetic mean over axis, NaN of nothing; float32 of integers, whose sums are carried in float64.
 
     >>> import treadle.ndarray as nd
@@ -83,7 +83,7 @@ def mean(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray
     return _reduced("mean", array, axis, keepdims)
 
 
-def any(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def any(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """True where an element over axis is non-zero; False of nothing.
 
     >>> import treadle.ndarray as nd
@@ -93,7 +93,7 @@ def any(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
     return _reduced("any", x, axis, keepdims)
 
 
-def all(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def all(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """True where no element over axis is zero; True of nothing.
 
     >>> import treadle.ndarray as nd
@@ -103,7 +103,7 @@ def all(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
     return _reduced("all", x, axis, keepdims)
 
 
-def var(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+def var(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray:
     """The variance over axis: the mean of squared deviations from the mean (two passes), with n - correction below.
 
     NaN or inf where n <= correction. Integers become float32 first. Of complex numbers the squared magnitudes of the
@@ -139,7 +139,7 @@ def _composed_var(array: NDArray, axes: tuple[int, ...], correction: float, keep
     return squares / (float(count - correction) if count > correction else 0.0)
 
 
-def std(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> NDArray:
+def std(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray:
     """The standard deviation over axis: the root of :func:`var`.
 
     >>> import treadle.ndarray as nd
@@ -152,7 +152,7 @@ def std(x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     return result if wide is array else result.astype(array.dtype)
 
 
-def argmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+def argmax(x: NDArray, /, axis: int | None = None, *, keepdims: bool = False) -> NDArray:
     """The int64 index of the first largest element along axis, or in C order over all; the first NaN wins.
 
     >>> import treadle.ndarray as nd
@@ -162,7 +162,7 @@ def argmax(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) ->
     return _families.arg_reduce("argmax", as_array(x), axis, keepdims)
 
 
-def argmin(x: NDArray, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
+def argmin(x: NDArray, /, axis: int | None = None, *, keepdims: bool = False) -> NDArray:
     """The int64 index of the first smallest element along axis, or in C order over all; the first NaN wins.
 
     >>> import treadle.ndarray as nd
@@ -179,7 +179,7 @@ def _scanned(op: str, x: NDArray, axis: int | None) -> NDArray:
     return _families.scan(op, array, axis)
 
 
-def cumsum(x: NDArray, /, *, axis: int | None = None) -> NDArray:
+def cumsum(x: NDArray, /, axis: int | None = None) -> NDArray:
     """The running sum along axis, or over all elements in C order; dtypes as in :func:`sum`.
 
     >>> import treadle.ndarray as nd
@@ -189,7 +189,7 @@ def cumsum(x: NDArray, /, *, axis: int | None = None) -> NDArray:
     return _scanned("cumsum", x, axis)
 
 
-def cumprod(x: NDArray, /, *, axis: int | None = None) -> NDArray:
+def cumprod(x: NDArray, /, axis: int | None = None) -> NDArray:
     """The running product along axis, or over all elements in C order; dtypes as in :func:`sum`.
 
     >>> import treadle.ndarray as nd
@@ -199,7 +199,7 @@ def cumprod(x: NDArray, /, *, axis: int | None = None) -> NDArray:
     return _scanned("cumprod", x, axis)
 
 
-def logsumexp(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False) -> NDArray:
+def logsumexp(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDArray:
     """log(sum(exp(x))) over axis, shifted by the maximum so that nothing overflows; -inf of nothing.
 
     >>> import treadle.ndarray as nd
@@ -228,7 +228,7 @@ def _composed_logsumexp(array: NDArray, axes: tuple[int, ...], keepdims: bool) -
     return total if keepdims else _families.reduce("sum", total, axes, False)
 
 
-def softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
+def softmax(x: NDArray, /, axis: int = -1) -> NDArray:
     """exp(x) / sum(exp(x)) along axis, shifted by the maximum. Integers become float32 first.
 
     >>> import treadle.ndarray as nd
@@ -248,7 +248,7 @@ def _composed_softmax(array: NDArray, along: int) -> NDArray:
     return powers / _families.reduce("sum", powers, along, True)
 
 
-def log_softmax(x: NDArray, /, *, axis: int = -1) -> NDArray:
+def log_softmax(x: NDArray, /, axis: int = -1) -> NDArray:
     """log(softmax(x)) along axis, as x - max - log(sum(exp(x - max))). Integers become float32 first.
 
     >>> import treadle.ndarray as nd

@@ -17,7 +17,7 @@ from treadle.ndarray.reductions import sum
 __all__ = ["count_nonzero", "searchsorted"]
 
 
-def count_nonzero(x: NDArray, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> NDArray:
+def count_nonzero(x: NDArray, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> NDArray:
     """How many elements over axis are not zero, as int64; NaN is not.
 
     >>> import treadle.ndarray as nd

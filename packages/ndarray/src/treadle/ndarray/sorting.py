@@ -25,7 +25,7 @@ class TopK(NamedTuple):
     indices: NDArray
 
 
-def sort(x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NDArray:
+def sort(x: NDArray, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> NDArray:
     """A copy of x whose elements are in order along an axis; equal elements keep their order, in both directions.
 
     NaN comes last in both directions. Complex numbers are ordered by their real, then by their imaginary parts. Every
@@ -43,7 +43,7 @@ def sort(x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: boo
     return values
 
 
-def argsort(x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NDArray:
+def argsort(x: NDArray, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> NDArray:
     """The int64 indices along an axis that :func:`sort` takes the elements from.
 
     >>> import treadle.ndarray as nd
@@ -79,7 +79,7 @@ def sort_with_places(x: NDArray, axis: int, descending: bool, op: str) -> tuple[
     return values, places
 
 
-def topk(x: NDArray, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
+def topk(x: NDArray, k: int, /, axis: int = -1, *, largest: bool = True) -> TopK:
     """The k largest elements along an axis, descending, or the k smallest, ascending, and their indices.
 
     Of equal elements the first ones win; NaN is chosen only where nothing else is left. Raises ShapeError when k is

@@ -69,7 +69,7 @@ def cumulative_prod(
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)
 
 
-def logcumsumexp(x: NDArray, /, *, axis: int | None = None) -> NDArray:
+def logcumsumexp(x: NDArray, /, axis: int | None = None) -> NDArray:
     """log(cumsum(exp(x))) along an axis, or over all elements in C order, without overflow or loss of the small terms.
 
     Integers become float32 first. Sums of twice the length in every step (Hillis and Steele, "Data parallel

@@ -29,7 +29,7 @@ def as_strided(
 
 
 def sliding_window_view(
-    x: NDArray, window_shape: int | Sequence[int], /, *, axis: int | Sequence[int] | None = None, writable: bool = False
+    x: NDArray, window_shape: int | Sequence[int], /, axis: int | Sequence[int] | None = None, *, writable: bool = False
 ) -> NDArray:
     """All windows of a shape over x, as a view: the windows' axes stand behind x's, which are shorter by window - 1.
 

@@ -58,6 +58,8 @@ def _module(text: str) -> Module:
     place, colon, attribute = text.partition(":")
     if not colon:
         raise ExportError(f"{text!r} must be of the form package.module:callable")
+    if place.endswith(".py"):
+        raise ExportError(f"{place} is a file; name the module as import does: {Path(place).stem}:{attribute}")
     sys.path.insert(0, "")
     found: Any = importlib.import_module(place)
     for part in attribute.split("."):
@@ -71,6 +73,14 @@ def _module(text: str) -> Module:
     if not isinstance(made, Module):
         raise ExportError(f"{text} made a {type(made).__name__}, not a Module")
     return made
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """The lengths that ``1,1,28,28`` stands for."""
+    try:
+        return tuple(int(each) for each in text.split(","))
+    except ValueError:
+        raise ExportError(f"--input is {text!r}; give the lengths of the axes with commas: 1,1,28,28") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--flash", type=float, metavar="KIB", help="the device's flash")
     given = parser.parse_args(arguments)
     try:
-        shape = tuple(int(each) for each in given.input.split(","))
+        shape = _shape(given.input)
         module = _module(given.model)
         if given.weights:
             module.load_state_dict(load_file(given.weights))

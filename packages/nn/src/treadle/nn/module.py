@@ -288,6 +288,10 @@ class Module(Scoped, Branch):
         """Move parameters and buffers to the device ``cpu``."""
         return self.to("cpu")
 
+    def cuda(self: Self, device: int = 0) -> Self:
+        """Move parameters and buffers to the GPU of that number. Raises BackendError where there is none."""
+        return self.to(f"cuda:{device}")
+
     def double(self: Self) -> Self:
         """Convert floating parameters and buffers to float64."""
         return self.to(nd.float64)

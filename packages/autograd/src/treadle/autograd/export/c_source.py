@@ -18,6 +18,7 @@ from treadle.autograd.export.c_text import Writer, index_text, merge, name_of
 from treadle.autograd.export.expressions import Access, Plan, is_elementwise, plan
 from treadle.autograd.export.products import PRODUCTS
 from treadle.autograd.export.program import Call, Origin, Program, Role, Value, dense_strides
+from treadle.autograd.modules import ModuleNames
 from treadle.ndarray.opset import OPS, Family
 
 __all__ = ["CSource", "write_c"]
@@ -146,6 +147,7 @@ class _File:
         states: dict[int, Value],
     ) -> None:  # fmt: skip
         self.program = program
+        self.modules = ModuleNames(call.origin.scope for call in program.calls)
         self.name = name
         self.kernels = kernels
         self.arena = arena
@@ -263,7 +265,7 @@ class _File:
     def _comment(self, kernel: Kernel) -> str:
         """What a step computes, of what shapes, and the lines that it comes from."""
         calls = [each for each in (kernel.heavy, kernel.call) if each is not None]
-        origins = list(dict.fromkeys(each.origin.label for each in calls))
+        origins = list(dict.fromkeys(self._origin(each.origin) for each in calls))
         result = kernel.writes[0]
         shapes = ", ".join(str(each.shape) for each in calls[0].operands)
         lines = [f"{', then '.join(origins)}: {shapes} -> {result.shape} {result.dtype.name}"]
@@ -271,6 +273,13 @@ class _File:
             if place is not None:
                 lines.append(f"{Path(place.file).name}:{place.line}  {place.text}".rstrip())
         return comment(*lines)
+
+    def _origin(self, origin: Origin) -> str:
+        """The op, and the module that it is in where that has a name in another."""
+        scope = origin.scope
+        if scope is None or scope.outer is None:
+            return origin.label
+        return f"{origin.label} in module {self.modules.name(scope)}"
 
     def _main(self) -> str:
         lines = [self._signature(), "{"]

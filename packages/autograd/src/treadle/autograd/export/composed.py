@@ -14,12 +14,12 @@ from treadle.ndarray.sorting import TopK
 __all__ = ["DEFINITIONS"]
 
 
-def softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
+def softmax(xp: Any, x: Any, /, axis: int = -1) -> Any:
     e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
-def log_softmax(xp: Any, x: Any, /, *, axis: int = -1) -> Any:
+def log_softmax(xp: Any, x: Any, /, axis: int = -1) -> Any:
     shifted = x - xp.max(x, axis=axis, keepdims=True)
     return shifted - _log_of_sum(xp, xp.exp(shifted), axis)
 
@@ -29,14 +29,14 @@ def _log_of_sum(xp: Any, e: Any, axis: Any) -> Any:
     return xp.astype(xp.log(xp.sum(xp.astype(e, nd.float64), axis=axis, keepdims=True)), e.dtype)
 
 
-def logsumexp(xp: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+def logsumexp(xp: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     top = xp.max(x, axis=axis, keepdims=True)
     safe = xp.where(xp.isfinite(top), top, 0.0)
     total = _log_of_sum(xp, xp.exp(x - safe), axis) + safe
     return total if keepdims else xp.reshape(total, nd.sum(x.value.example, axis=axis).shape)
 
 
-def logcumsumexp(xp: Any, x: Any, /, *, axis: int | None = None) -> Any:
+def logcumsumexp(xp: Any, x: Any, /, axis: int | None = None) -> Any:
     if axis is None:
         return logcumsumexp(xp, xp.reshape(x, (-1,)), axis=0)
     lead, step = (slice(None),) * (axis % x.ndim), 1
@@ -47,7 +47,7 @@ def logcumsumexp(xp: Any, x: Any, /, *, axis: int | None = None) -> Any:
     return x
 
 
-def var(xp: Any, x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+def var(xp: Any, x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
     centred = x - xp.mean(x, axis=axis, keepdims=True)
     total = xp.sum(xp.square(centred), axis=axis, keepdims=keepdims)
     count = x.size // max(1, total.size)
@@ -58,7 +58,7 @@ def std(xp: Any, x: Any, /, **options: Any) -> Any:
     return xp.sqrt(xp.var(x, **options))
 
 
-def roll(xp: Any, x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+def roll(xp: Any, x: Any, /, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return xp.reshape(roll(xp, xp.reshape(x, (-1,)), shift, axis=0), x.shape)
     pairs = [(shift, axis)] if isinstance(axis, int) else list(zip(_each(shift, len(axis)), axis, strict=True))
@@ -75,7 +75,7 @@ def _each(value: Any, count: int) -> tuple[Any, ...]:
     return (value,) * count if isinstance(value, int) else tuple(value)
 
 
-def stack(xp: Any, arrays: Any, /, *, axis: int = 0) -> Any:
+def stack(xp: Any, arrays: Any, /, axis: int = 0) -> Any:
     return xp.concat([xp.expand_dims(each, axis=axis) for each in arrays], axis=axis)
 
 
@@ -200,7 +200,7 @@ def by_places(move: Any) -> Any:
     return define
 
 
-def repeat(xp: Any, x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+def repeat(xp: Any, x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     if axis is None:
         return repeat(xp, xp.reshape(x, (-1,)), repeats, axis=0)
     places = nd.repeat(nd.arange(x.shape[axis]), repeats)
@@ -212,11 +212,11 @@ def one_hot(xp: Any, indices: Any, count: int, /, *, dtype: Any = None, **option
     return xp.astype(chosen, dtype or nd.float32)
 
 
-def sort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def sort(xp: Any, x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     return xp.take_along_axis(x, xp.argsort(x, axis=axis, descending=descending), axis=axis)
 
 
-def topk(xp: Any, x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> Any:
+def topk(xp: Any, x: Any, k: int, /, axis: int = -1, *, largest: bool = True) -> Any:
     order = xp.argsort(x, axis=axis, descending=largest)
     chosen = order[(*(slice(None),) * (axis % x.ndim), slice(k))]
     return TopK(xp.take_along_axis(x, chosen, axis=axis), chosen)

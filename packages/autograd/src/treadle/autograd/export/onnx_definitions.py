@@ -22,7 +22,7 @@ def _clip(xp: Any, x: Any, /, min: Any = None, max: Any = None) -> Any:
     return clip(xp, x, min, max)
 
 
-def _cumprod(xp: Any, x: Any, /, *, axis: Any = None) -> Any:
+def _cumprod(xp: Any, x: Any, /, axis: Any = None) -> Any:
     """Doubling: after the step of s, each element is the product of the 2 s before and at it."""
     if axis is None:
         return _cumprod(xp, xp.reshape(x, (-1,)), axis=0)

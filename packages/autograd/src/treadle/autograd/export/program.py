@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from treadle.autograd._location import Location
+from treadle.autograd._location import Location, Scope
 from treadle.ndarray import DType, NDArray
 
 __all__ = ["Call", "Origin", "Program", "Role", "Value", "values_in"]
@@ -28,10 +28,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The op of the graph that a call belongs to, and the user's line that made it."""
+    """The op of the graph that a call belongs to, the user's line that made it, and the call of a module it lies in."""
 
     label: str
     location: Location | None = None
+    scope: Scope | None = None
 
 
 class Value:

@@ -8,6 +8,8 @@ Which functions only look at memory in another way is not listed anywhere: a res
 a view, and its strides say how. What no input reaches is computed at once and stays a constant.
 """
 
+import functools
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +25,8 @@ __all__ = ["Recorder", "Traced"]
 
 _SHAPE_ONLY = frozenset(["zeros_like", "ones_like", "empty_like", "result_type", "can_cast", "isdtype"])
 """Functions that look at the shape and dtype of an array, not at its elements; ``full_like`` at its value alone."""
+
+_NAMED = ("n", "axis")
 
 Definition = Callable[..., Any]
 
@@ -234,6 +238,8 @@ class Recorder:
     def record(self, function: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Run a function on the examples and note it, unless all its operands are constants."""
         options = {name: self.symbol(each) for name, each in options.items() if name != "out"}
+        arguments, named = _split(function, arguments)
+        options |= {name: self.symbol(each) for name, each in named.items()}
         symbols = self.symbol(arguments)
         key = _key((function, symbols, tuple(sorted(options.items()))))
         if key in self._done:
@@ -286,6 +292,28 @@ class _Part:
             )
         getattr(self._functions, name)
         return lambda *arguments, **options: self._recorder.record(whole, arguments, options)
+
+
+@functools.cache
+def _named_from(function: str) -> tuple[int, tuple[str, ...]]:
+    """From which place on a function's positional arguments are options (an axis, a length), and their names."""
+    found: Any = nd
+    for part in function.split("."):
+        found = getattr(found, part, None)
+    try:
+        parameters = list(inspect.signature(found).parameters.values())
+    except (TypeError, ValueError):
+        return 0, ()
+    for place, each in enumerate(parameters):
+        if each.name in _NAMED and each.kind is each.POSITIONAL_OR_KEYWORD and each.default is not each.empty:
+            return place, tuple(option.name for option in parameters[place:])
+    return 0, ()
+
+
+def _split(function: str, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The operands of a call, and under its name the axis that was given after them: readers find it in one place."""
+    place, names = _named_from(function)
+    return (arguments[:place], dict(zip(names, arguments[place:], strict=False))) if names else (arguments, {})
 
 
 def _mapped(result: Any, wrap: Callable[[Any], Any], kind: type = NDArray) -> Any:

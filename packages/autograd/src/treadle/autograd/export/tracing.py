@@ -104,7 +104,8 @@ class TracedRun(Watcher):
 
     # --- watching ---------------------------------------------------------------------------------------------------
     def on_made(self, tensor: Tensor, op: Op, inputs: tuple[Tensor, ...]) -> None:
-        origin = Origin(repr(op), locate(position()))
+        place = position()
+        origin = Origin(repr(op), locate(place), None if place is None else place.scope)
         self.recorder.origin = origin
         if isinstance(op, TupleOp):
             self._made_item(tensor, op, inputs, origin)

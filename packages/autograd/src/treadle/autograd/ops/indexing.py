@@ -288,7 +288,7 @@ def set_item(x: Tensor, index: Any, values: Tensor | float, /) -> Tensor:
     return SetItem(index)(x, given)
 
 
-def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     """Elements, or whole slices along ``axis``, in the order of integer indices of any shape.
 
     >>> import treadle.autograd as ag
@@ -304,7 +304,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     return Take(axis)(x, indices)
 
 
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
     """``out[..., i, ...] = x[..., indices[..., i, ...], ...]`` along ``axis``.
 
     >>> import treadle.autograd as ag

@@ -305,7 +305,7 @@ def squeeze(x: Tensor, /, axis: Axis = None) -> Tensor:
     return Squeeze(axis)(x)
 
 
-def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
+def flip(x: Tensor, /, axis: Axis = None) -> Tensor:
     """Backwards along the axes, or all of them.
 
     >>> import treadle.autograd as ag
@@ -323,7 +323,7 @@ def _list_of(tensors: Sequence[Tensor], name: str) -> tuple[Tensor, ...]:
     return tuple(tensors)
 
 
-def concat(tensors: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+def concat(tensors: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """Tensors joined along an axis; with None each is flattened first.
 
     >>> import treadle.autograd as ag
@@ -336,7 +336,7 @@ def concat(tensors: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return Concat(axis)(*parts)
 
 
-def stack(tensors: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+def stack(tensors: Sequence[Tensor], /, axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     >>> import treadle.autograd as ag

@@ -116,7 +116,7 @@ def _running_sums(xp: Any, share: Any, most: Any) -> Any:
     return share
 
 
-def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+def softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along axis.
 
     >>> import treadle.autograd as ag
@@ -126,7 +126,7 @@ def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     return Softmax(axis)(x)
 
 
-def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
+def log_softmax(x: Tensor, /, axis: int = -1) -> Tensor:
     """log(softmax(x)) along axis, without overflow.
 
     >>> import treadle.autograd as ag
@@ -136,7 +136,7 @@ def log_softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
     return LogSoftmax(axis)(x)
 
 
-def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axis, without overflow.
 
     >>> import treadle.autograd as ag
@@ -146,7 +146,7 @@ def logsumexp(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Ten
     return LogSumExp(axis, keepdims)(x)
 
 
-def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+def logcumsumexp(x: Tensor, /, axis: int | None = None) -> Tensor:
     """log(cumsum(exp(x))) along axis, or of all elements in C order (None), without overflow.
 
     >>> import treadle.autograd as ag

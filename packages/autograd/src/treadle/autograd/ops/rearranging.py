@@ -154,7 +154,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     return pairs * ndim if len(pairs) == 1 else pairs
 
 
-def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor:
+def roll(x: Tensor, /, shift: int | Sequence[int], axis: Axis = None) -> Tensor:
     """Elements moved along axes, those that leave at one end entering at the other.
 
     >>> import treadle.autograd as ag
@@ -164,7 +164,7 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tens
     return Roll(shift, axis)(x)
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Each element ``repeats`` times, or as often as its number in a tensor says; without an axis, of all in C order.
 
     >>> import treadle.autograd as ag
@@ -194,7 +194,7 @@ def tile(x: Tensor, repetitions: int | Sequence[int], /) -> Tensor:
     return reshape(broadcast_to(reshape(x, spread), wanted), tuple(a * b for a, b in zip(times, shape, strict=True)))
 
 
-def split(x: Tensor, sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor]:
+def split(x: Tensor, sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
     """Views of parts along an axis: so many equal ones, or cut at the indices.
 
     >>> import treadle.autograd as ag
@@ -215,7 +215,7 @@ def split(x: Tensor, sections: int | Sequence[int], /, *, axis: int = 0) -> list
     return [get_item(x, (*lead, slice(a, b))) for a, b in pairwise(bounds)]
 
 
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, which they lose.
 
     >>> import treadle.autograd as ag

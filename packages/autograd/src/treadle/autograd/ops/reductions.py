@@ -248,7 +248,7 @@ def _shifted(xp: Any, x: Any, step: int) -> Any:
 _sum, _mean = Sum(), Mean()
 
 
-def sum(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def sum(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The sum over one axis, several, or all (None).
 
     >>> import treadle.autograd as ag
@@ -258,7 +258,7 @@ def sum(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return (_sum if axis is None and not keepdims else Sum(axis, keepdims))(x)
 
 
-def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def mean(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The arithmetic mean over axis.
 
     >>> import treadle.autograd as ag
@@ -268,7 +268,7 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return (_mean if axis is None and not keepdims else Mean(axis, keepdims))(x)
 
 
-def prod(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def prod(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The product over axis.
 
     >>> import treadle.autograd as ag
@@ -280,7 +280,7 @@ def prod(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Prod(axis, keepdims)(x)
 
 
-def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The largest element over axis; ties share the gradient equally.
 
     >>> import treadle.autograd as ag
@@ -290,7 +290,7 @@ def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Max(axis, keepdims)(x)
 
 
-def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def min(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The smallest element over axis; ties share the gradient equally.
 
     >>> import treadle.autograd as ag
@@ -300,7 +300,7 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Min(axis, keepdims)(x)
 
 
-def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def var(x: Tensor, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over axis, with n - correction below.
 
     >>> import treadle.autograd as ag
@@ -310,7 +310,7 @@ def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
     return Var(axis, correction, keepdims)(x)
 
 
-def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def std(x: Tensor, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation over axis, with n - correction below.
 
     >>> import treadle.autograd as ag
@@ -335,7 +335,7 @@ def along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return (x, axis) if axis is not None else (x if x.ndim == 1 else reshape(x, (-1,)), 0)
 
 
-def cumsum(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+def cumsum(x: Tensor, /, axis: int | None = None) -> Tensor:
     """The running sum along axis, or of all elements in C order (None).
 
     >>> import treadle.autograd as ag
@@ -346,7 +346,7 @@ def cumsum(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     return Cumsum(axis)(x)
 
 
-def cumprod(x: Tensor, /, *, axis: int | None = None) -> Tensor:
+def cumprod(x: Tensor, /, axis: int | None = None) -> Tensor:
     """The running product along axis, or of all elements in C order (None).
 
     >>> import treadle.autograd as ag

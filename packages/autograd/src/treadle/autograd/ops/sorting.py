@@ -71,7 +71,7 @@ class TopKValues(Op):
         return (*shape[:axis], self.k, *shape[axis + 1 :]), dtypes[0]
 
 
-def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """x in order along an axis; equal elements keep their order, NaN comes last.
 
     >>> import treadle.autograd as ag
@@ -83,7 +83,7 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
     return Sort(axis, descending)(x)
 
 
-def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The int64 indices that :func:`sort` takes the elements from; a constant.
 
     >>> import treadle.autograd as ag
@@ -100,7 +100,7 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     return without_gradient("argsort", order, (x,), options, "argsort() has no gradient")
 
 
-def topk(x: Tensor, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
+def topk(x: Tensor, k: int, /, axis: int = -1, *, largest: bool = True) -> TopK:
     """(values, indices) of the k largest elements along an axis, descending, or the k smallest, ascending.
 
     >>> import treadle.autograd as ag

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import treadle.ndarray as nd
 from treadle.autograd._op import as_scalar, refuse
-from treadle.autograd._tensor import Op, Tensor
+from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.autograd.ops.binary import maximum, minimum
 from treadle.ndarray import DType, DTypeError, broadcast_shapes
@@ -49,6 +50,9 @@ class Where(Op):
         if len(inputs) != 3 or not isinstance(inputs[0], Tensor):
             return super().coerce(inputs)
         condition, x, y = inputs
+        if as_scalar(x) is not None and as_scalar(y) is not None:
+            first = constant(nd.asarray(as_scalar(x), device=condition.device))
+            return Where(y=as_scalar(y))(condition, first)
         index = 2 if isinstance(x, Tensor) else 1
         scalar = as_scalar(inputs[index])
         other = inputs[3 - index]
