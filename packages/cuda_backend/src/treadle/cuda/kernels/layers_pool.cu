@@ -4,9 +4,9 @@
  * is added by one warp a plane, in the order of the places, so that it is the same on every device: of the 32 places at a
  * time the first lane of those with one index adds them all. */
 #include "elements.h"
+#include "index_checks.h"
 #include "layers_api.h"
 #include "layout.h"
-#include "wrong_flag.h"
 
 namespace td {
 
@@ -86,7 +86,7 @@ __global__ void max_pool_gradient_kernel(int64_t planes, int64_t places, int64_t
             const int64_t place = base + lane;
             int64_t index = place < places ? indices[plane * places + place] : -1;
             if (index >= length) {
-                *wrong = 3;
+                note_index(wrong, index);
                 index = -1;
             }
             const C value = index >= 0 ? static_cast<C>(gradient[plane * places + place]) : C(0);
@@ -145,7 +145,8 @@ int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values
 int td_cuda_max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
                               const int64_t *indices, void *out, int *wrong)
 {
-    return td::launch_with_flag(wrong, [&](int64_t *flag) {
-        return td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out, flag);
+    int64_t index;
+    return td::launch_checked("max_pool_gradient: index {} is beyond its plane", wrong, &index, [&](int64_t *word) {
+        return td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out, word);
     });
 }
