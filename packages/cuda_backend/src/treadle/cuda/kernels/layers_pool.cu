@@ -57,13 +57,13 @@ __global__ void max_pool_kernel(const __grid_constant__ td_cuda_pooling windows,
 }
 
 /* What the lane has to add at its index: the sum of all lanes with that index, or nothing where an earlier one has it. */
-template <class C> TD_DEVICE bool gather_equal(int index, C value, C &sum)
+template <class C> TD_DEVICE bool gather_equal(int64_t index, C value, C &sum)
 {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     bool first = index >= 0;
     sum = C(0);
     for (int source = 0; source < 32; source++) {
-        const int other = __shfl_sync(ALL_LANES, index, source);
+        const int64_t other = __shfl_sync(ALL_LANES, index, source);
         const C more = __shfl_sync(ALL_LANES, value, source);
         first = first && (other != index || source >= lane);
         sum += other == index ? more : C(0);
@@ -92,7 +92,7 @@ __global__ void max_pool_gradient_kernel(int64_t planes, int64_t places, int64_t
             const C value = index >= 0 ? static_cast<C>(gradient[plane * places + place]) : C(0);
             C sum;
             __syncwarp(); /* what other lanes wrote at these indices */
-            if (gather_equal(static_cast<int>(index), value, sum))
+            if (gather_equal(index, value, sum))
                 to[index] = T(static_cast<C>(to[index]) + sum);
         }
     }
