@@ -288,10 +288,10 @@ def test_what_is_dropped_meanwhile_does_not_end_a_capture(device: str) -> None:
     other, x = Graph(device), nd.ones(3, device=device)
     with other.capture():
         x * 2.0
-    pinned = treadle.cuda.pinned_empty(3, device=device)
+    pinned, unused = (treadle.cuda.pinned_empty(3, device=device) for _ in range(2))
     graph = Graph(device)
     with graph.capture():
-        del other
+        del other, unused
         y = x + treadle.cuda.copy_async(pinned, nd.empty(3, device=device))
         del pinned
     graph.replay()
