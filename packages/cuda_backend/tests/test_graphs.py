@@ -283,6 +283,30 @@ def test_norms_are_captured(device: str, dtype: str) -> None:
     np.testing.assert_allclose(total.numpy(), expected.max().astype(dtype), rtol=rtol)
 
 
+def test_masked_attention_and_clipping_are_captured(device: str) -> None:
+    """A row of the mask is blind in one replay and sees in the next; squares of the gradient overflow in float32."""
+    autograd, nn = pytest.importorskip("treadle.autograd"), pytest.importorskip("treadle.nn")
+    x = nd.asarray(np.random.default_rng(0).normal(size=(2, 3, 8)).astype(np.float32), device=device)
+    mask = nd.ones((3, 3), dtype="bool", device=device)
+    attend = nn.functional.attention.attention_weights
+    weight = autograd.Tensor(nd.zeros(3, device=device), requires_grad=True)
+    weight.grad = autograd.Tensor(nd.zeros(3, device=device))
+    graph = Graph(device)
+    with graph.capture():
+        shares = attend(autograd.Tensor(x), autograd.Tensor(x), autograd.Tensor(mask)).data
+        norm = nn.utils.clip_grad_norm_([weight], 1.0).data
+    for sees in (False, True):
+        mask[1] = sees
+        weight.grad.data[...] = nd.asarray(np.float32([3e25, 0, 4e25]), device=device)
+        graph.replay()
+        scores = x.numpy() @ x.numpy().swapaxes(1, 2) / np.sqrt(8)
+        powers = np.exp(scores - scores.max(axis=2, keepdims=True)) * mask.numpy()
+        expected = powers / np.maximum(powers.sum(axis=2, keepdims=True), 1e-30)
+        np.testing.assert_allclose(shares.numpy(), expected, rtol=1e-5, atol=1e-7)
+        assert norm.item() == pytest.approx(5e25) and norm.dtype is nd.float32
+        assert weight.grad.tolist() == pytest.approx([0.6, 0.0, 0.8])
+
+
 def test_what_is_dropped_meanwhile_does_not_end_a_capture(device: str) -> None:
     """A graph and page-locked memory are waited for before they go, which is forbidden while a stream is captured."""
     other, x = Graph(device), nd.ones(3, device=device)
