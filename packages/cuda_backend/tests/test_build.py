@@ -97,6 +97,13 @@ def test_warnings_are_errors_only_in_strict_builds(monkeypatch: pytest.MonkeyPat
     assert "-Werror" in compile.host_warnings() and "-Werror" in compile.nvcc_options()
 
 
+def test_products_and_sums_are_fused_only_where_products_are_the_work() -> None:
+    fused = {path.stem for path in compile.sources(SOURCES.parent / compile.KERNELS) if not compile.rounding(path)}
+    assert {"matmul", "matmul_mma", "conv", "attention_gradient"} <= fused
+    assert not {"unary", "binary", "reduce", "random", "optimizer", "copy"} & fused
+    assert compile.rounding(Path("kernels/unary.cu")) == ["-fmad=false"]
+
+
 def commands(tmp_path: Path, *names: str) -> list[list[str]]:
     """A command each that copies a source to its object, and notes that it ran and what it read."""
     script = tmp_path / "compiler"

@@ -9,14 +9,15 @@ import treadle.ndarray as nd
 from comparison import assert_same
 from strategies import DTYPES, SHAPES, operands
 
-LENGTHS = [1, 255, 256, 257, 1023, 1024, 1025, 5000]
+LENGTHS = [1, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 5000]
 """Around a block's width, and around the elements that a block takes at once."""
 
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_every_element_is_done_once(device: str, grid: int, schedule: str, length: int) -> None:
-    x = np.arange(length, dtype=np.int32)
-    assert_same(nd.asarray(x, device=device) + 1, x + 1)
+    for dtype in (np.int32, np.uint8):  # a block takes twice as many narrow ones
+        x = np.arange(length).astype(dtype)
+        assert_same(nd.asarray(x, device=device) + 1, x + dtype(1))
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import treadle.cuda
 import treadle.ndarray as nd
 from treadle.ndarray import updates
 
@@ -101,6 +102,27 @@ def test_sgd(device: str, dtype: str, momentum: float, nesterov: bool, first_ste
     updates.sgd_step(*exact, **hyper)
     for got, expected in zip(on_device, exact, strict=True):
         np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=16 * np.finfo(dtype).eps, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", ["adam_step", "sgd_step"])
+def test_one_kernel_steps_halves_with_the_bits_of_float32_rounded(device: str, grid: int, dtype: str, op: str) -> None:
+    rng, place = np.random.default_rng(0), {"device": device}
+    half, gradient = (nd.asarray(rng.normal(size=1500).astype(np.float32), **place).astype(dtype) for _ in range(2))
+    state = [nd.asarray(rng.random(1500).astype(np.float32), **place) for _ in range(2 if op == "adam_step" else 1)]
+    wide, wide_state = half.astype("float32"), [each.copy() for each in state]
+    hyper = {"lr": 0.1, "weight_decay": 0.1, **({"step": 3} if op == "adam_step" else {"momentum": 0.9})}
+    graph = treadle.cuda.Graph(device)
+    with graph.capture():
+        getattr(nd, op)(half, gradient, *state, **hyper)
+    assert graph.nodes == 1
+    graph.replay()
+    getattr(nd, op)(wide, gradient.astype("float32"), *wide_state, **hyper)
+    assert half.astype("float32").tolist() == wide.astype(dtype).astype("float32").tolist()
+    for one, other in zip(state, wide_state, strict=True):
+        assert one.numpy().tobytes() == other.numpy().tobytes()
+    with pytest.raises(nd.DTypeError, match="the state float32 beside halves"):
+        getattr(nd, op)(half, gradient, *(each.astype(dtype) for each in state), **hyper)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

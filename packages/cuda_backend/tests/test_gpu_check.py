@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,13 +18,17 @@ TOOLS = Path(__file__).parents[1] / "tools"
 pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="the tools are in the repository only")
 
 
+def namespace(out: Path, *, installed: bool = True, wheels: Path | None = None) -> argparse.Namespace:
+    return argparse.Namespace(device="cuda_emulated", quick=True, installed=installed, wheels=wheels, out=out)
+
+
 def test_the_check_runs_to_its_end(tmp_path: Path) -> None:
     command = [sys.executable, str(TOOLS / "gpu_check.py"), "--device", "cuda_emulated", "--quick", "--installed"]
     done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "gpu_check.json").read_text())
     verdicts = {name: stage["verdict"] for name, stage in result["stages"].items()}
-    assert verdicts == {"build": "ok", "tests": "ok", "sanitizer": "left out", "timings": "ok"}
+    assert verdicts == {"build": "ok", "tests": "ok", "timings": "ok", "sanitizer": "left out"}
     assert "mean nothing" in result["note"]
     timings = result["stages"]["timings"]
     kernels = Path(treadle.cuda.__file__).parent.joinpath("kernels").glob("*.cu")
@@ -31,6 +36,31 @@ def test_the_check_runs_to_its_end(tmp_path: Path) -> None:
     assert launching <= {row["family"] for row in timings["rows"]} and timings["left_out"] == []
     assert "mean nothing" in done.stdout and "MISSED" not in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith(("training", "random", "left out"))
+
+
+def test_pytorchs_side_of_the_timings_runs(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    command = [sys.executable, str(TOOLS / "gpu_timings.py"), "--device", "cuda_emulated", "--quick", "--torch"]
+    subprocess.run([*command, "--out", str(tmp_path / "timings.json")], check=True, capture_output=True, text=True)
+    result = json.loads((tmp_path / "timings.json").read_text())
+    assert result["left_out"] == []
+    assert [row["name"] for row in result["rows"] if row["speed_of_torch"] is None] == ["lstm step"]
+
+
+def test_a_stage_that_breaks_keeps_none_of_the_others_from_running(
+    load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = load("gpu_check")
+    ok = {"verdict": "ok"}
+    monkeypatch.setattr(tool.Check, "build", lambda self: dict(ok))
+    monkeypatch.setattr(tool.Check, "tests", lambda self: 1 // 0)
+    monkeypatch.setattr(tool.Check, "timings", lambda self: {**ok, "rows": []})
+    monkeypatch.setattr(tool.Check, "sanitizer", lambda self: dict(ok))
+    monkeypatch.setattr("sys.argv", ["gpu_check.py", "--device", "cuda_emulated", "--out", str(tmp_path)])
+    assert tool.main() == 1
+    stages = json.loads((tmp_path / "gpu_check.json").read_text())["stages"]
+    assert [stage["verdict"] for stage in stages.values()] == ["ok", "failed", "ok", "ok"]
+    assert "ZeroDivisionError" in stages["tests"]["text"]
 
 
 def test_the_packages_are_built_side_by_side(
@@ -49,12 +79,25 @@ def test_the_packages_are_built_side_by_side(
             '[tool.setuptools.packages.find]\ninclude = ["shared*"]\n'
         )
     monkeypatch.setattr(tool, "ROOT", tmp_path)
-    monkeypatch.setattr(tool, "PACKAGES", ("first", "second"))
-    check = tool.Check(argparse.Namespace(device="cuda_emulated", quick=True, installed=False, out=tmp_path / "out"))
+    monkeypatch.setattr(tool, "WORK", tmp_path / "work")
+    monkeypatch.setattr(tool, "PACKAGES", {"first": "first", "second": "second"})
+    check = tool.Check(namespace(tmp_path / "out", installed=False))
     found = check.build()
     assert found["verdict"] == "ok" and found["failed"] == []
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["build.log"], "a few files only"
     code = "import shared.first, shared.second; print(shared.first.name, shared.second.name)"
     assert check.run("tests", sys.executable, "-c", code)[1].endswith("first second\n")
+    wheels = tmp_path / "elsewhere"
+    wheels.mkdir()
+    for path in (tmp_path / "work" / "wheels").rglob("*.whl"):
+        path.rename(wheels / path.name)
+    shutil.rmtree(tmp_path / "packages")
+    check = tool.Check(namespace(tmp_path / "out", installed=False, wheels=wheels))
+    assert check.build()["verdict"] == "ok"
+    assert check.run("tests", sys.executable, "-c", code)[1].endswith("first second\n")
+    (wheels / next(path.name for path in wheels.iterdir() if path.name.startswith("second"))).unlink()
+    broken = tool.Check(namespace(tmp_path / "out", installed=False, wheels=wheels)).build()
+    assert broken["verdict"] == "failed" and broken["failed"][0].startswith("second: ")
 
 
 def test_without_a_gpu_the_check_says_so(
@@ -66,12 +109,17 @@ def test_without_a_gpu_the_check_says_so(
     assert check.main() == 2
 
 
-def test_a_stage_that_runs_out_of_time_fails_alone(load: Callable[[str], ModuleType], tmp_path: Path) -> None:
+def test_a_stage_that_runs_out_of_time_fails_alone(
+    load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     tool = load("gpu_check")
-    options = argparse.Namespace(device="cuda_emulated", quick=True, installed=True, out=tmp_path)
-    check = tool.Check(options)
-    status, _ = check.run("tests", sys.executable, "-c", "import time; time.sleep(60)", limit=0.2)
-    assert status == 124
+    check = tool.Check(namespace(tmp_path))
+    waiting = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('interrupted')"
+    status, text = check.run("tests", sys.executable, "-c", waiting, limit=2.0)
+    assert status == 124 and text == "interrupted\n", "what it found is told"
+    monkeypatch.setattr(tool, "GRACE", 0.1)
+    deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)"
+    assert check.run("tests", sys.executable, "-c", deaf, limit=2.0) == (124, "")
     assert check.run("tests", "/nonexistent/tool")[0] == 127
     assert check.run("tests", sys.executable, "-c", "print(6 * 7)")[1].endswith("42\n")
 

@@ -6,7 +6,7 @@ import pytest
 import treadle.ndarray as nd
 from comparison import assert_same
 
-SHAPES = [(1, 1), (7, 300), (300, 7), (40, 33), (2000, 3), (3, 2000), (1, 70000), (70000, 1), (2, 40000)]
+SHAPES = [(1, 1), (7, 300), (300, 7), (40, 33), (2000, 3), (3, 2000), (1, 70000), (70000, 1), (2, 40000), (1500, 40)]
 """Rows and columns; the last are longer than one part."""
 
 

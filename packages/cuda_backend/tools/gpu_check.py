@@ -1,18 +1,21 @@
 """Everything that needs a GPU, in one command of less than eight minutes.
 
-    python packages/cuda_backend/tools/gpu_check.py [--out FOLDER] [--installed] [--quick] [--device cuda_emulated]
+    python packages/cuda_backend/tools/gpu_check.py [--out FOLDER] [--wheels FOLDER] [--installed] [--quick]
+                                                    [--device cuda_emulated]
 
 Needs a GPU with its driver, nvcc (on PATH, CUDA_HOME, /usr/local/cuda or from wheels), g++, and of Python NumPy,
 Cython, setuptools, pytest and hypothesis; PyTorch is the peer where it is there. In this order it
 
-1. builds the packages for this GPU alone, into FOLDER/site (``--installed``: takes those that are installed);
-2. runs the tests of the kernels and the conformance tests on the device;
-3. runs a short list under compute-sanitizer, memcheck and racecheck, where that is there;
-4. times each kernel family against PyTorch, the copy bandwidth and the matrix rate, all measured in the same run.
+1. builds the packages for this GPU alone, into build/gpu_check (``--installed``: takes those that are installed;
+   ``--wheels``: takes what was built elsewhere for the same Python, and builds the rest);
+2. runs the tests of the kernels and the conformance tests on the device, each file in a process of its own, since a
+   fault of a kernel ends all work of its process;
+3. times each kernel family against PyTorch, the copy bandwidth and the matrix rate, all measured in the same run;
+4. runs a short list under compute-sanitizer, memcheck and racecheck, where that is there.
 
-It writes FOLDER/gpu_check.json after every stage and prints a table last. A stage that fails or runs out of its time
-does not keep the others from running; the exit status tells. ``--device cuda_emulated`` runs the same on the host, to
-try this script out: its times mean nothing.
+It writes FOLDER/gpu_check.json after every stage, beside a log of each, and prints a table last. A stage that fails or
+runs out of its time does not keep the others from running; the exit status tells. ``--device cuda_emulated`` runs the
+same on the host, to try this script out: its times mean nothing.
 """
 
 import argparse
@@ -21,10 +24,13 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
+import traceback
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +38,20 @@ PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]
 TOTAL = 470
 """Seconds for all."""
-PACKAGES = ("ndarray", "cuda_backend", "autograd", "nn")
-SHARES = {"build": 210, "tests": 130, "sanitizer": 60, "timings": 100}
-"""The most seconds that a stage may take; what one leaves, none of the others needs."""
+WORK = ROOT / "build" / "gpu_check"
+PACKAGES = {
+    "ndarray": "treadle_ndarray",
+    "cuda_backend": "treadle_cuda",
+    "autograd": "treadle_autograd",
+    "nn": "treadle_nn",
+}
+"""The folders and their wheels' names; the first is what the others are built with."""
+SHARES = {"build": 260, "tests": 120, "timings": 100, "sanitizer": 60}
+"""The most seconds that a stage may take, in the order of the stages."""
+GRACE = 10.0
+"""Seconds in which what is interrupted may tell what it has found."""
+APART = ("build", "emulator", "failures", "gpu_check", "mutants", "schedules")
+"""Tests of the kernels' package that are of the emulation or of tools."""
 
 
 class Check:
@@ -47,6 +64,7 @@ class Check:
         self.installed: bool = options.installed
         self.out: Path = options.out.resolve()
         self.out.mkdir(parents=True, exist_ok=True)
+        self.wheels: Path | None = options.wheels and options.wheels.resolve()
         self.begin = time.monotonic()
         self.environment = {**os.environ, "HYPOTHESIS_PROFILE": "quick", "TREADLE_NUM_THREADS": "4"}
         self.result: dict[str, Any] = {"device": self.device, "quick": self.quick, "machine": machine(), "stages": {}}
@@ -58,31 +76,30 @@ class Check:
         """How long a stage may take."""
         return max(1.0, min(SHARES[stage], TOTAL - (time.monotonic() - self.begin)))
 
-    def run(self, stage: str, *command: str, limit: float | None = None, **variables: str) -> tuple[int, str]:
-        """A command's exit status and output, which also goes to a file. 124: it ran out of time."""
-        log = self.out / f"{stage}.log"
-        environment = {**self.environment, **variables}
+    def run(self, stage: str, *command: str, limit: float | None = None) -> tuple[int, str]:
+        """A command's exit status and output, which is added to the stage's log. 124: it ran out of time."""
+        limit = self.seconds(stage) if limit is None else limit
         try:
-            with log.open("a") as file:
-                file.write(f"$ {' '.join(command)}\n")
-                file.flush()
-                done = subprocess.run(
-                    command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT,
-                    timeout=limit or self.seconds(stage),
-                )  # fmt: skip
-            status = done.returncode
-        except subprocess.TimeoutExpired:
-            status = 124
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                errors="replace", start_new_session=True,
+            )  # fmt: skip
         except OSError as error:
             return 127, str(error)
-        return status, log.read_text()
+        status, text = finished(process, limit)
+        with (self.out / f"{stage}.log").open("a") as file:
+            file.write(f"$ {' '.join(command)}\n{text}\n")
+        return status, text
 
     def stage(self, name: str) -> None:
         """Run a stage and note what it found."""
         begin = time.monotonic()
         (self.out / f"{name}.log").unlink(missing_ok=True)
         print(f"{name} ...", flush=True)
-        found = getattr(self, name)()
+        try:
+            found = getattr(self, name)()
+        except Exception as error:  # of this script: the other stages tell what they find all the same
+            found = {"verdict": "failed", "text": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
         found["seconds"] = round(time.monotonic() - begin, 1)
         self.result["stages"][name] = found
         (self.out / "gpu_check.json").write_text(json.dumps(self.result, indent=1))
@@ -92,44 +109,72 @@ class Check:
     def build(self) -> dict[str, Any]:
         if self.installed:
             return {"verdict": "ok", "text": "the installed packages are taken"}
-        site = self.out / "site"
+        site = WORK / "site"
         shutil.rmtree(site, ignore_errors=True)
         self.environment["PYTHONPATH"] = str(site)
         self.environment.setdefault("TREADLE_CUDA_ARCHS", architecture())
-        failed = []
-        for package in PACKAGES:
-            # Not `pip install --target`, which takes the treadle folder away that the package before has filled.
-            wheels = self.out / "wheels" / package
-            shutil.rmtree(wheels, ignore_errors=True)
-            options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(wheels)]
-            command = (sys.executable, "-m", "pip", "wheel", "-q", *options, f"./packages/{package}")
-            status, text = self.run("build", *command)
-            for path in wheels.glob("*.whl"):
-                zipfile.ZipFile(path).extractall(site)
-            if status:
-                failed.append(f"{package}: {last_line(text)}")
-        needed = [text for text in failed if text.startswith(("ndarray", "cuda"))]
+        first, *others = PACKAGES
+        failed = [self.build_package(first)]
+        with ThreadPoolExecutor(len(others)) as pool:
+            failed += pool.map(self.build_package, others)
+        needed = [text for text in failed[:2] if text]
         return {
             "verdict": "failed" if needed else "ok",
-            "failed": failed,
+            "failed": [text for text in failed if text],
             "archs": self.environment.get("TREADLE_CUDA_ARCHS"),
         }
 
+    def build_package(self, package: str) -> str:
+        """Puts a package into the site; gives what went wrong. Not by `pip install --target`, which takes the treadle
+        folder away that the package before has filled."""
+        wheels = list(self.wheels.glob(f"{PACKAGES[package]}-*.whl")) if self.wheels else []
+        status, text = 0, ""
+        if not wheels:
+            folder = WORK / "wheels" / package
+            shutil.rmtree(folder, ignore_errors=True)
+            options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(folder)]
+            command = (sys.executable, "-m", "pip", "wheel", "-q", *options, f"./packages/{package}")
+            status, text = self.run("build", *command)
+            wheels = list(folder.glob("*.whl"))
+        for path in wheels:
+            with zipfile.ZipFile(path) as wheel:
+                wheel.extractall(WORK / "site")
+        if status == 0 and wheels:
+            return ""
+        return f"{package}: {'out of time' if status == 124 else last_line(text)}"
+
     def tests(self) -> dict[str, Any]:
+        own = sorted((PACKAGE / "tests").glob("test_*.py"))
+        suites = [path for path in own if path.stem.removeprefix("test_") not in APART]
+        suites += sorted((ROOT / "tests" / "conformance").glob("test_*.py"))
         if self.quick:
-            suites = [str(PACKAGE / "tests" / name) for name in ("test_optimizer.py", "test_random.py")]
-            suites = [suite for suite in suites if Path(suite).exists()]
-        else:
-            missing = [] if importable("mpmath") else ["--ignore=tests/conformance/test_accuracy.py"]
-            apart = ("test_build.py", "test_emulator.py", "test_failures.py", "test_gpu_check.py", "test_mutants.py")
-            suites = [str(PACKAGE / "tests"), "tests/conformance", *missing]
-            suites += [f"--ignore={PACKAGE / 'tests' / name}" for name in apart]
+            suites = [PACKAGE / "tests" / "test_random.py", PACKAGE / "tests" / "test_sort.py"]
+        elif not importable("mpmath"):
+            suites = [path for path in suites if path.stem != "test_accuracy"]
+        end = time.monotonic() + self.seconds("tests") - GRACE
+        with ThreadPoolExecutor(max(1, min(6, (os.cpu_count() or 1) // 2))) as pool:
+            results = list(pool.map(lambda path: self.test_file(path, end), suites))
+        wrong = {path.stem: summary for path, summary, _ in results if not summary.startswith(("ok", "no tests"))}
+        return {
+            "verdict": "failed" if wrong else "ok",
+            "summary": f"{len(suites) - len(wrong)} of {len(suites)} files passed",
+            "files": {path.stem: summary for path, summary, _ in results},
+            "failures": [f"{name}: {summary}" for name, summary in wrong.items()],
+            "failed_tests": [test for _, _, tests in results for test in tests],
+        }
+
+    def test_file(self, path: Path, end: float) -> tuple[Path, str, list[str]]:
+        """What came of a file's tests on the device, in words, and those that failed."""
+        left = end - time.monotonic()
+        if left < 1.0:
+            return path, "left out: no time", []
         chosen = "cuda_emulated" if self.emulated else "not cuda_emulated and not cpu and not numpy"
-        options = ["-q", "-p", "no:cacheprovider", "-k", chosen, "--maxfail=50", *suites]
-        status, text = self.run("tests", sys.executable, "-m", "pytest", *options)
+        # Warnings are no errors here: versions of other packages are what the machine has.
+        options = ["-q", "-p", "no:cacheprovider", "-W", "default", "-k", chosen, "--maxfail=25", str(path)]
+        status, text = self.run("tests", sys.executable, "-m", "pytest", *options, limit=left)
         failures = re.findall(r"^(?:FAILED|ERROR) (.*)$", text, re.MULTILINE)
-        summary = {124: "out of time"}.get(status, last_line(text))
-        return {"verdict": "ok" if status == 0 else "failed", "summary": summary, "failures": failures}
+        words = {0: "ok", 5: "no tests", 124: "out of time"}.get(status, "failed")
+        return path, f"{words}: {last_line(text)}", failures
 
     def sanitizer(self) -> dict[str, Any]:
         tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
@@ -153,6 +198,21 @@ class Check:
         status, text = self.run("timings", *command)
         found = json.loads(target.read_text()) if target.exists() else {"rows": [], "left_out": [last_line(text)]}
         return {"verdict": "ok" if status == 0 and found["rows"] else "failed", **found}
+
+
+def finished(process: "subprocess.Popen[str]", limit: float) -> tuple[int, str]:
+    """The exit status and output of a process that has so many seconds; of one that was stopped, 124."""
+    try:
+        text, _ = process.communicate(timeout=limit)
+        return process.returncode, text
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGINT)
+    try:
+        text, _ = process.communicate(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        text, _ = process.communicate()
+    return 124, text
 
 
 def machine() -> dict[str, Any]:
@@ -193,9 +253,10 @@ def table(result: dict[str, Any]) -> str:
     lines = [f"treadle-cuda on {result['machine']['gpu'] or 'no GPU'}, device {result['device']}"]
     lines += [f"NOTE: {result['note']}"] if "note" in result else []
     for name, found in result["stages"].items():
-        details = {"tests": "summary", "sanitizer": "text", "build": "text"}.get(name, "")
-        lines.append(f"  {name:10} {found['verdict']:9} {found['seconds']:6.1f} s  {found.get(details, '')}")
-        lines += [f"             {text}" for text in (found.get("failures") or found.get("failed") or [])[:10]]
+        details = found.get("summary") or found.get("text") or ""
+        lines.append(f"  {name:10} {found['verdict']:9} {found['seconds']:6.1f} s  {details}")
+        failed = [*found.get("failures", []), *found.get("failed_tests", []), *found.get("failed", [])]
+        lines += [f"             {text}" for text in failed[:20]]
     timings = result["stages"].get("timings", {})
     if timings.get("rows"):
         lines.append(f"copy bandwidth {timings['copy_gigabytes_per_second']:.1f} GB/s, PyTorch {timings['torch']}")
@@ -214,7 +275,8 @@ def table(result: dict[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", choices=["cuda", "cuda_emulated"])
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu_check")
+    parser.add_argument("--out", type=Path, default=WORK / "found", help="where JSON and logs go: a few files")
+    parser.add_argument("--wheels", type=Path, help="a folder of wheels to take instead of building")
     parser.add_argument("--installed", action="store_true", help="test the installed packages")
     parser.add_argument("--quick", action="store_true", help="few tests, tiny arrays")
     check = Check(parser.parse_args())

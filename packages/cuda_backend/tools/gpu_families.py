@@ -9,6 +9,7 @@ import treadle.cuda
 import treadle.ndarray as nd
 from treadle.ndarray import _layers
 from treadle.ndarray.attention import attention, attention_gradient
+from treadle.ndarray.ranges import check_range
 
 
 def main() -> None:
@@ -62,6 +63,7 @@ def main() -> None:
         "gather": lambda: x[whole],
         "scatter": lambda: nd.scatter_add(nd.zeros((50,), dtype="int64", device=device), whole, whole),
         "scatter of floats": lambda: nd.scatter_add(nd.zeros((50, 90), device=device), whole[:70], x),
+        "check_range": lambda: check_range(whole, 50, "there is no {}"),
         "nonzero": lambda: nd.nonzero(x > 0),
         "sort": lambda: nd.sort(long[:5000]),
         "random": lambda: nd.random.Generator(3).normal(0.0, 1.0, (1001,), device=device),

@@ -1,6 +1,6 @@
 """Times of each kernel family beside PyTorch's, the copy bandwidth and the matrix rate. Run by ``gpu_check.py``.
 
-    python tools/gpu_timings.py --device cuda --seconds 90 --out timings.json [--quick]
+    python tools/gpu_timings.py --device cuda --seconds 90 --out timings.json [--quick] [--torch]
 
 Both libraries run in one process and take turns, each for a few rounds; a round is as many calls as make it long
 enough, and the device is waited for at its end. The result is the median of the rounds. PyTorch, where there is none,
@@ -101,9 +101,18 @@ class Arrays:
         self.device, self.torch = device, torch
         self.torch_device = "cuda" if device == "cuda" else "cpu"
         self.generator = np.random.default_rng(0)
+        self.numbers = np.empty(0, np.float32)
+
+    def host(self, *shape: int) -> "np.ndarray[Any, np.dtype[np.float32]]":
+        """Normal numbers, drawn once for the largest array and shared by all; beginning somewhere else each time."""
+        size = math.prod(shape)
+        if self.numbers.size < size + 64:
+            self.numbers = self.generator.standard_normal(size + 64, dtype=np.float32)
+        first = int(self.generator.integers(64))
+        return self.numbers[first : first + size].reshape(shape)
 
     def pair(self, *shape: int, dtype: str = "float32") -> tuple[nd.NDArray, Any]:
-        host = self.generator.standard_normal(shape, dtype=np.float32)
+        host = self.host(*shape)
         ours = nd.asarray(host, device=self.device)
         ours = ours if dtype == "float32" else nd.asarray(nd.asarray(host).astype(dtype), device=self.device)
         if self.torch is None:
@@ -374,16 +383,24 @@ def measure(row: Row, timer: Timer, bandwidth: float) -> dict[str, Any]:
     }
 
 
+def write(path: Path, result: dict[str, Any]) -> None:
+    """At once or not at all: the process may be ended in between."""
+    aside = path.with_suffix(".part")
+    aside.write_text(json.dumps(result, indent=1))
+    aside.replace(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=90.0)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--torch", action="store_true", help="call PyTorch beside an emulation too, to try that out")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
-    torch = _torch() if options.device == "cuda" else None  # there is nothing to compare an emulation with
-    if torch is not None and not torch.cuda.is_available():
+    torch = _torch() if options.device == "cuda" or options.torch else None
+    if torch is not None and not torch.cuda.is_available() and not options.torch:
         torch = None
     n = 4096 if options.quick else 1 << 26
     timer, arrays = Timer(options.device, torch, options.quick), Arrays(options.device, torch)
@@ -416,8 +433,8 @@ def main() -> None:
                 result["rows"].append(measure(row, timer, bandwidth))
             except Exception as error:
                 result["left_out"].append(f"{row.family} {row.name}: {type(error).__name__}: {error}")
-            options.out.write_text(json.dumps(result, indent=1))
-    options.out.write_text(json.dumps(result, indent=1))
+            write(options.out, result)
+    write(options.out, result)
 
 
 if __name__ == "__main__":

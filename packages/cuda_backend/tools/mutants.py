@@ -141,7 +141,8 @@ def mutants() -> list[Mutant]:
 
 def tests_of(unit: str) -> list[str]:
     """The files of tests that a kernel file's mutants must not survive, the likeliest first."""
-    family = TESTS / f"test_{Path(unit).stem}.py"
+    parts = Path(unit).stem.split("_")
+    family = [TESTS / f"test_{'_'.join(parts[:count])}.py" for count in range(len(parts), 0, -1)]
     named = [path for path in sorted(TESTS.glob("test_*.py")) if Path(unit).stem in path.read_text()]
     apart: tuple[str, ...] = (
         "test_build.py",
@@ -151,7 +152,7 @@ def tests_of(unit: str) -> list[str]:
         "test_interchange.py",
     )
     apart += ("test_runtime.py", "test_failures.py", "test_streams.py")  # no family of kernels
-    chosen = [TESTS / "test_schedules.py", family, *named, TESTS / "test_reduce.py", TESTS / "test_fused.py"]
+    chosen = [TESTS / "test_schedules.py", *family, *named, TESTS / "test_reduce.py", TESTS / "test_fused.py"]
     return [str(path) for path in dict.fromkeys(chosen) if path.exists() and path.name not in apart]
 
 

@@ -56,12 +56,13 @@ def read_log(text: str) -> list[Usage]:
 
 def template_of(mangled: str) -> str:
     """The kernel's own name, which ends in _kernel. Mangled names are preceded by their length."""
+    names = [mangled]
     for found in re.finditer(r"\d+", mangled):
         for skipped in range(len(found[0])):
             name = mangled[found.end() : found.end() + int(found[0][skipped:])]
             if re.fullmatch(r"[a-zA-Z_]\w*_kernel", name):
-                return name
-    return mangled
+                names.append(name)
+    return min(names, key=len)
 
 
 def demangle(mangled: str) -> str:

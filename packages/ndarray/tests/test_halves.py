@@ -176,7 +176,7 @@ def test_files(tmp_path: Path) -> None:
 def test_what_has_no_kernel_says_so(name: str) -> None:
     x = nd.ones(3, dtype=name)
     with pytest.raises(nd.DTypeError, match="float32 or float64"):
-        nd.sgd_step(x, x.copy(), lr=0.1)
+        nd.sgd_step(x, x.copy(), x.copy(), lr=0.1, momentum=0.9)
     with pytest.raises(nd.DTypeError, match="bitwise_and"):
         nd.bitwise_and(x, x)
 

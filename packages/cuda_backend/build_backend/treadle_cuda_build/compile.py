@@ -21,6 +21,7 @@ OBJECTS = Path("build/kernels")  # they know nothing of Python: kept from build 
 # The bodies in the shared op lists are stamped out for unsigned types too, where x < 0 is never true.
 HOST_WARNINGS = ["-Wall", "-Wextra", "-Wno-type-limits", "-Wno-unknown-pragmas"]
 HOST_OPTIONS = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off"]
+PRODUCTS = ("attention", "conv", "matmul")  # files whose kernels may fuse a product and a sum
 NVCC_OPTIONS = ["-std=c++17", "-O3", "-diag-suppress", "186", "-Xptxas", "-v,--warn-on-spills"]
 
 
@@ -88,7 +89,15 @@ class BuildKernels(build_ext):
         host = ",".join(["-fPIC", "-fvisibility=hidden", *host_warnings()])
         command = [str(toolkit.nvcc), *nvcc_options(), "-Xcompiler", host, "-I", array_headers()]
         return [
-            [*command, *architectures(specific=is_specific(source)), "-c", str(source), "-o", object_of(source, folder)]
+            [
+                *command,
+                *rounding(source),
+                *architectures(specific=is_specific(source)),
+                "-c",
+                str(source),
+                "-o",
+                object_of(source, folder),
+            ]
             for source in sources(KERNELS)
         ]
 
@@ -102,6 +111,12 @@ def sources(*folders: Path) -> list[Path]:
 def is_specific(source: Path) -> bool:
     """Whether a source has code for one architecture alone, such as Hopper's 90a."""
     return "__CUDA_ARCH_FEAT_SM" in source.read_text()
+
+
+def rounding(source: Path) -> list[str]:
+    """Products are rounded before they are added, as on the host, so that sums of products that cancel do so here too;
+    only where products are the work are they fused."""
+    return [] if source.stem.split("_")[0] in PRODUCTS else ["-fmad=false"]
 
 
 def object_of(source: Path, folder: Path) -> str:

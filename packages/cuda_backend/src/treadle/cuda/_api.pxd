@@ -70,6 +70,8 @@ cdef extern from "api.h" nogil:
                      const td_view *out)
     int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out)
     int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const td_view *values, int accumulate)
+    int td_cuda_check_range(const td_view *numbers, int64_t stop, const int64_t *ignored, const char *text, int *wrong,
+                            int64_t *number)
     int64_t td_cuda_nonzero_space(const td_view *x)
     int td_cuda_nonzero_count(const td_view *x, void *space, int64_t *found)
     int td_cuda_nonzero_write(const td_view *x, const void *space, const td_view *out)

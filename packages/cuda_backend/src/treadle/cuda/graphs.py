@@ -30,9 +30,9 @@ class Graph:
 
     Nothing is computed during the capture, so in it no element can come to the host (``item``, ``numpy``, a condition
     on an array, ``nonzero``), and nothing can be drawn from a generator but the default one: CaptureError, and the
-    capture is void. An index array is checked by the replay: out of bounds nothing is read or written, and the next
-    replay raises IndexingError. Arrays of the outside that the work reads are kept alive, and so is the memory of those
-    made inside, which every replay writes to again.
+    capture is void. Index arrays and class numbers are checked by the replay: out of bounds nothing is read or written,
+    and the next replay, synchronization or copy to the host raises IndexingError. Arrays of the outside that the work
+    reads are kept alive, and so is the memory of those made inside, which every replay writes to again.
 
     Run the step once before its capture, so that what it makes only at first (momenta, gradients) is there.
 

@@ -189,6 +189,20 @@ cdef class KernelBackend(LayerKernels):
         check(td_cuda_scatter(&views[0], index_views, read_indices(indices, index_views), &views[1], accumulate),
               "scatter")
 
+    def check_range(self, numbers, int64_t stop, ignored, str text):
+        """A number that is not in range(stop), nor the ignored one, or None; in a capture None, and a later replay or
+        synchronization raises IndexingError with the text, in which "{}" stands for the number."""
+        cdef td_view view
+        cdef int64_t number = 0, left_out = 0
+        cdef const int64_t *given = NULL
+        cdef int wrong = 0
+        if ignored is not None:
+            left_out, given = ignored, &left_out
+        self.use(numbers)
+        read_view(numbers, &view)
+        check(td_cuda_check_range(&view, stop, given, text.encode(), &wrong, &number), "check_range")
+        return number if wrong else None
+
     def nonzero(self, x):
         from treadle.ndarray import empty
         cdef td_view view, out_view

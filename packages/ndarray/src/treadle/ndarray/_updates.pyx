@@ -4,8 +4,27 @@ from treadle.ndarray._elementwise cimport slots, td_adam_settings, td_sgd_settin
 from treadle.ndarray._layout cimport overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport check_writable, copied, must_share_device
 from treadle.ndarray._strided cimport Strided
+from treadle.ndarray._types cimport TD_bf16, TD_f16, TD_f32, DType, dtype_from_id
 
 from treadle.ndarray.errors import DTypeError, ShapeError
+
+
+cdef inline bint _is_half(DType dtype) noexcept:
+    return dtype.id == TD_f16 or dtype.id == TD_bf16
+
+
+cdef int _check_dtypes(str op, tuple arrays) except -1:
+    """All of one dtype, or the parameter and its gradient of a half, and the state of float32."""
+    cdef Strided first = arrays[0]
+    cdef Strided each
+    cdef bint half = _is_half(first.dtype)
+    cdef DType wanted
+    for place, each in enumerate(arrays):
+        wanted = dtype_from_id(TD_f32) if half and place > 1 else first.dtype
+        if each.dtype is not wanted or (slots.adam[each.view.dtype] == NULL and not half):
+            raise DTypeError(f"{op}: parameter, gradient and state must have one dtype, float32 or float64, or the "
+                             f"state float32 beside halves, not {first.dtype.name} and {each.dtype.name}")
+    return 0
 
 
 cdef int _check_update(str op, tuple arrays) except -1:
@@ -17,15 +36,12 @@ cdef int _check_update(str op, tuple arrays) except -1:
         if place != 1:  # the gradient is only read
             check_writable(each, op)
         must_share_device(first, each, op)
-        if each.dtype is not first.dtype or slots.adam[each.view.dtype] == NULL:
-            raise DTypeError(f"{op}: parameter, gradient and state must have one dtype, float32 or float64, not "
-                             f"{first.dtype.name} and {each.dtype.name}")
         if not same_shape(&first.view, &each.view):
             raise ShapeError(f"{op}: parameter, gradient and state must have one shape, not {first.shape_tuple()} and "
                              f"{each.shape_tuple()}")
         if not each.dense and place != 1:
             raise ShapeError(f"{op}: parameter and state must be C-contiguous")
-    return 0
+    return _check_dtypes(op, arrays)
 
 
 cdef Strided _apart(Strided gradient, tuple arrays):
@@ -46,6 +62,8 @@ def adam_step(Strided parameter not None, Strided gradient not None, Strided fir
     cdef td_adam_settings settings
     arrays = (parameter, gradient, first, second)
     _check_update("adam_step", arrays)
+    if parameter.device.is_cpu and _is_half(parameter.dtype):
+        return False
     gradient = _apart(gradient, arrays)
     if not parameter.device.is_cpu:
         fused = getattr(parameter.device.backend, "adam_step", None)
@@ -68,6 +86,8 @@ def sgd_step(Strided parameter not None, Strided gradient not None, Strided mome
     cdef td_sgd_settings settings
     arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)
     _check_update("sgd_step", arrays)
+    if parameter.device.is_cpu and _is_half(parameter.dtype):
+        return False
     gradient = _apart(gradient, arrays)
     if not parameter.device.is_cpu:
         fused = getattr(parameter.device.backend, "sgd_step", None)

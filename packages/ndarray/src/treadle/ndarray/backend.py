@@ -163,6 +163,11 @@ class FusedBackend(Protocol):
         self, gradient: "NDArray", x: "NDArray", geometry: "Geometry", groups: int, out: "NDArray"
     ) -> None: ...
 
+    def check_range(self, numbers: "NDArray", stop: int, ignored: int | None, text: str) -> int | None:
+        """An integer that is neither in ``range(stop)`` nor ``ignored``, or None. A device that captures graphs may put
+        the check off, and raise IndexingError with ``text`` later, where ``{}`` stands for the number."""
+        ...
+
     # Of layers. Arrays are C-contiguous, not empty, of one floating dtype; statistics (mean, scale, and the sums that
     # parameters' gradients are) of float32 for halves and else of that dtype. A method that returns False has not
     # served, and the composition does.

@@ -147,13 +147,17 @@ def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord
 
 def _length(array: NDArray, axis: Axis, keepdims: bool) -> NDArray:
     """The root of the sum of squares; once more, over the largest magnitude, where squares overflowed or vanished."""
+    on_host = array.device.type in ("cpu", "numpy")
+    if not on_host and array.itemsize == 4:  # there no square overflows or vanishes, and no element comes to the host
+        return sqrt(sum(square(array.astype("float64")), axis=axis, keepdims=keepdims)).astype(array.dtype)
     length = sqrt(sum(square(array), axis=axis, keepdims=keepdims))
     least = 1e-18 if array.itemsize == 4 else 1e-153  # squares of less are subnormal
-    if not array.size or bool(all((length >= least) & (length < math.inf))):
+    right = (length >= least) & (length < math.inf)
+    if not array.size or (on_host and bool(all(right))):
         return length
     scale = _scale(array, axis)
-    scaled = sqrt(sum(square(array / scale), axis=axis, keepdims=keepdims))
-    return scaled * scale.reshape(length.shape)
+    scaled = sqrt(sum(square(array / scale), axis=axis, keepdims=keepdims)) * scale.reshape(length.shape)
+    return scaled if on_host else where(right, length, scaled)
 
 
 def _scale(array: NDArray, axis: Axis, fold: Any = max) -> NDArray:

@@ -27,8 +27,9 @@ def adam_step(
     """One step of Adam, in place; ``step`` counts from 1.
 
     ``parameter``, ``gradient``, ``first`` and ``second`` (the moments) are of one shape and floating dtype; where they
-    are C-contiguous one fused kernel does it all. ``weight_decay`` joins the gradient, or with ``decoupled`` shrinks
-    the parameter (AdamW).
+    are C-contiguous one fused kernel does it all. A parameter and gradient of float16 or bfloat16 have moments of
+    float32, and their step is computed in it and rounded once. ``weight_decay`` joins the gradient, or with
+    ``decoupled`` shrinks the parameter (AdamW).
 
     Source: D. Kingma, J. Ba, "Adam" (2015), algorithm 1; I. Loshchilov, F. Hutter (2019), algorithm 2.
 
@@ -43,8 +44,18 @@ def adam_step(
     corrections = (1 - beta1**step, 1 - beta2**step)
     sign = -1.0 if maximize else 1.0
     hyper = (lr, beta1, beta2, eps, weight_decay, float(decoupled), *corrections, sign)
-    if not (_dense(parameter, first, second) and _updates.adam_step(parameter, gradient, first, second, hyper)):
-        compose_adam(parameter, gradient, first, second, hyper)
+    _adam(parameter, gradient, first, second, hyper)
+
+
+def _adam(parameter: NDArray, gradient: NDArray, first: NDArray, second: NDArray, hyper: tuple[float, ...]) -> None:
+    if _dense(parameter, first, second) and _updates.adam_step(parameter, gradient, first, second, hyper):
+        return
+    if parameter.itemsize == 2:
+        wide = parameter.astype("float32")
+        _adam(wide, gradient.astype("float32"), first, second, hyper)
+        parameter[...] = wide
+        return
+    compose_adam(parameter, gradient, first, second, hyper)
 
 
 def _dense(*arrays: NDArray | None) -> bool:
@@ -83,8 +94,9 @@ def sgd_step(
 ) -> None:
     """One step of stochastic gradient descent, in place.
 
-    With a ``momentum_buffer`` b (of the parameter's shape and dtype): b = momentum * b + (1 - dampening) * gradient,
-    the first time b = gradient; the step goes along b, or along gradient + momentum * b with ``nesterov``.
+    With a ``momentum_buffer`` b (of the parameter's shape and dtype, or float32 beside halves): b = momentum * b +
+    (1 - dampening) * gradient, the first time b = gradient; the step goes along b, or along gradient + momentum * b
+    with ``nesterov``.
 
     Source: I. Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013), in the form
     that PyTorch documents.
@@ -96,8 +108,18 @@ def sgd_step(
     '0.940000'
     """
     hyper = (lr, momentum, dampening, weight_decay, float(nesterov), float(first_step), -1.0 if maximize else 1.0)
-    if not (_dense(parameter, momentum_buffer) and _updates.sgd_step(parameter, gradient, momentum_buffer, hyper)):
-        compose_sgd(parameter, gradient, momentum_buffer, hyper)
+    _sgd(parameter, gradient, momentum_buffer, hyper)
+
+
+def _sgd(parameter: NDArray, gradient: NDArray, momentum_buffer: NDArray | None, hyper: tuple[float, ...]) -> None:
+    if _dense(parameter, momentum_buffer) and _updates.sgd_step(parameter, gradient, momentum_buffer, hyper):
+        return
+    if parameter.itemsize == 2:
+        wide = parameter.astype("float32")
+        _sgd(wide, gradient.astype("float32"), momentum_buffer, hyper)
+        parameter[...] = wide
+        return
+    compose_sgd(parameter, gradient, momentum_buffer, hyper)
 
 
 def compose_sgd(

@@ -5,7 +5,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.optim.composed import average, average_square, blocks, descent, moment
+from treadle.optim.composed import average, average_square, blocks, descent, fresh_state, moment
 from treadle.optim.optimizer import Optimizer
 
 __all__ = ["Adam"]
@@ -53,11 +53,14 @@ class Adam(Optimizer):
     def state_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         return ("step", "exp_avg", "exp_avg_sq")
 
+    def takes_halves(self, options: Mapping[str, Any]) -> bool:
+        return not options["amsgrad"]
+
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
         if not state:
             state["step"] = 0
-            state["exp_avg"] = nd.zeros_like(parameter.data)
-            state["exp_avg_sq"] = nd.zeros_like(parameter.data)
+            state["exp_avg"] = fresh_state(parameter.data)
+            state["exp_avg_sq"] = fresh_state(parameter.data)
         state["step"] += 1
         if options["amsgrad"]:
             moments = [moment(parameter.data, state, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")]

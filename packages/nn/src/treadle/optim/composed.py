@@ -12,7 +12,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.optim.optimizer import Optimizer
 
-__all__ = ["ComposedOptimizer", "average", "average_square", "blocks", "descent", "moment"]
+__all__ = ["ComposedOptimizer", "average", "average_square", "blocks", "descent", "fresh_state", "moment"]
 
 _BLOCK = 1 << 16
 """Bytes of each array in a block."""
@@ -99,11 +99,16 @@ def descent(parameter: nd.NDArray, gradient: nd.NDArray, options: Mapping[str, A
     return joined
 
 
+def fresh_state(parameter: nd.NDArray) -> nd.NDArray:
+    """Zeros of the parameter's shape, and of its dtype, or float32 beside halves."""
+    return nd.zeros_like(parameter, dtype=nd.float32 if parameter.itemsize == 2 else parameter.dtype)
+
+
 def moment(parameter: nd.NDArray, state: dict[str, Any], name: str) -> nd.NDArray:
     """The array ``name`` of the state, zeros at first."""
     value: nd.NDArray | None = state.get(name)
     if value is None:
-        value = state[name] = nd.zeros_like(parameter)
+        value = state[name] = fresh_state(parameter)
     return value
 
 

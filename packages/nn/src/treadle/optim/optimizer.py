@@ -103,7 +103,7 @@ class Optimizer(ABC):
                 if state is None:
                     state = states[parameter] = {}
                 try:
-                    if parameter.dtype.itemsize < 4:
+                    if parameter.dtype.itemsize < 4 and not self.takes_halves(group):
                         self._update_half(parameter, gradient.data, state, group)
                     else:
                         self.update(parameter, gradient.data, state, group)
@@ -114,6 +114,10 @@ class Optimizer(ABC):
                     )
                     raise
         return loss
+
+    def takes_halves(self, options: Mapping[str, Any]) -> bool:
+        """Whether ``update`` serves float16 and bfloat16 parameters itself, with a float32 state."""
+        return False
 
     def _update_half(
         self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]

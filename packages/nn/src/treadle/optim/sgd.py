@@ -5,6 +5,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.optim.composed import fresh_state
 from treadle.optim.optimizer import Optimizer
 
 __all__ = ["SGD"]
@@ -63,12 +64,15 @@ class SGD(Optimizer):
         if options["nesterov"] and (options["momentum"] == 0.0 or options["dampening"] != 0.0):
             raise ValueError("nesterov needs a momentum above 0 and a dampening of 0")
 
+    def takes_halves(self, options: Mapping[str, Any]) -> bool:
+        return True
+
     def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
         momentum, damped = options["momentum"], options["damped"]
         buffer = state.get("momentum_buffer")
         first_step = buffer is None
         if momentum != 0.0 and first_step:
-            buffer = state["momentum_buffer"] = nd.zeros_like(parameter.data)
+            buffer = state["momentum_buffer"] = fresh_state(parameter.data)
         nd.sgd_step(
             parameter.data,
             gradient,

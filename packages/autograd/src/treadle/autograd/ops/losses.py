@@ -5,7 +5,8 @@ from typing import Any
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.ops._common import Shape, floating
-from treadle.ndarray import DType, DTypeError, IndexingError, ShapeError, _layers
+from treadle.ndarray import DType, DTypeError, ShapeError, _layers
+from treadle.ndarray.ranges import check_range
 
 __all__ = ["CrossEntropy"]
 
@@ -75,8 +76,9 @@ class CrossEntropy(Op):
 
     def _check_classes(self, xp: Any, classes: Any, number: int) -> None:
         """Raises IndexingError for classes that there are not."""
-        if not hasattr(xp, "records_arrays") and classes.size and bool(xp.any((classes < 0) | (classes >= number))):
-            raise IndexingError(f"{self}: a target is outside of the {number} classes, and is not ignore_index")
+        if not hasattr(xp, "records_arrays"):
+            text = f"{self}: target {{}} is outside of the {number} classes, and is not ignore_index"
+            check_range(classes if xp is nd else classes.data, number, text)
 
     def _chosen(self, xp: Any, classes: Any, logits: Any, axis: int) -> Any:
         """True at each row's class."""

@@ -179,6 +179,7 @@ constexpr Description DESCRIPTIONS[] = {
     DESCRIBE(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
     DESCRIBE(cudaErrorNotReady, "device not ready"),
     DESCRIBE(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+    DESCRIBE(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture"),
     DESCRIBE(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
 };
 

@@ -22,6 +22,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 struct CUgraph_st {
     std::vector<Work> nodes;
     std::vector<cudaStream_t> streams; /* whose work is recorded, the first of all for the origin */
+    bool invalid = false;
 };
 
 struct CUstream_st {
@@ -183,10 +184,15 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t nbytes, cudaStream_t str
     });
 }
 
+/* While one of its streams is captured, waiting for a device is an error, and ends the capture too. */
 cudaError_t cudaDeviceSynchronize()
 {
     Lock lock(guard);
-    return finish_device(chosen_device());
+    bool captures = false;
+    for (cudaStream_t stream : streams())
+        if (stream->device == chosen_device() && stream->capture)
+            captures = stream->capture->invalid = true;
+    return captures ? cudaErrorStreamCaptureUnsupported : finish_device(chosen_device());
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
@@ -218,7 +224,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
         return cudaErrorInvalidResourceHandle;
     if (!stream)
         return finish_streams(chosen_device(), true);
-    return stream->capture ? cudaErrorStreamCaptureUnsupported : finish(stream);
+    if (!stream->capture)
+        return finish(stream);
+    stream->capture->invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
@@ -226,8 +235,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     Lock lock(guard);
     if (!exists(stream))
         return cudaErrorInvalidResourceHandle;
-    if (stream && stream->capture)
+    if (stream && stream->capture) {
+        stream->capture->invalid = true;
         return cudaErrorStreamCaptureUnsupported;
+    }
     return !stream || stream->queue.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -328,7 +339,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
     cudaError_t error = finish(stream);
     if (error != cudaSuccess)
         return error;
-    stream->capture = new CUgraph_st{{}, {stream}};
+    stream->capture = new CUgraph_st{{}, {stream}, false};
     return cudaSuccess;
 }
 
@@ -341,7 +352,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     for (cudaStream_t each : (*graph)->streams)
         if (exists(each))
             each->capture = nullptr;
-    return cudaSuccess;
+    if (!(*graph)->invalid)
+        return cudaSuccess;
+    delete std::exchange(*graph, nullptr);
+    return cudaErrorStreamCaptureInvalidated;
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)

@@ -115,9 +115,8 @@ void open_pool(td_cuda_pool &pool, int device, bool captured)
 void close_pool(td_cuda_pool &pool)
 {
     DeviceMemory &memory = memory_of(pool.device);
-    cudaSetDevice(pool.device);
+    OnDevice use(pool.device);
     empty(pool, memory.statistics);
-    cudaSetDevice(current_device());
     for (td_cuda_pool *&each : memory.pools)
         if (each == &pool) {
             each = memory.pools.back();

@@ -88,6 +88,11 @@ int td_cuda_conv(int which, const td_view *first, const td_view *second, const t
 /* indexing.cu, nonzero.cu. count index views of one shape; negative indices count from the end. */
 int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out);
 int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const td_view *values, int accumulate);
+/* Whether integers lie below stop and not below 0, or are *ignored where that is not NULL. number becomes one that does not,
+ * for which the host waits; while a graph is captured wrong is 0, and a later replay or synchronization fails with text,
+ * in which "{}" stands for the number. */
+int td_cuda_check_range(const td_view *numbers, int64_t stop, const int64_t *ignored, const char *text, int *wrong,
+                        int64_t *number);
 /* nonzero in two steps: found counts the non-zero elements and leaves, in td_cuda_nonzero_space(x) bytes of device
  * memory, where each part of the output begins; then out, of found rows, is written. */
 int64_t td_cuda_nonzero_space(const td_view *x);

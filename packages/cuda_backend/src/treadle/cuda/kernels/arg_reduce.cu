@@ -9,10 +9,6 @@ namespace td {
 
 namespace {
 
-constexpr int64_t PART_LENGTH = 16384;
-constexpr int64_t MAX_PARTS = 256;
-constexpr int64_t ENOUGH_LINES = 1024;
-
 template <class T> struct Candidate {
     T value;
     int64_t index; /* -1: none */
@@ -22,7 +18,7 @@ struct Choice {
     Walk<2> lines; /* x, out */
     Lanes lanes;
     int64_t stride, length;
-    int64_t part_length, parts;
+    LineParts parts;
     const int64_t *candidates; /* null: every index of the line is one */
     int64_t *chosen;           /* null: the result goes to out */
 };
@@ -46,8 +42,8 @@ template <class T, bool LARGEST> __global__ void choose_kernel(const __grid_cons
 {
     TD_SHARED(Candidate<T>, shared, [BLOCK]);
     const Better<T, LARGEST> better;
-    const int64_t begin = blockIdx.y * plan.part_length;
-    const int64_t end = begin + plan.part_length < plan.length ? begin + plan.part_length : plan.length;
+    const int64_t begin = blockIdx.y * plan.parts.length, step = plan.lanes.lanes;
+    const int64_t end = begin + plan.parts.length < plan.length ? begin + plan.parts.length : plan.length;
     for (int64_t base = blockIdx.x * static_cast<int64_t>(plan.lanes.lines); base < plan.lines.size;
          base += gridDim.x * static_cast<int64_t>(plan.lanes.lines)) {
         const int64_t line = base + line_of(plan.lanes);
@@ -55,7 +51,18 @@ template <class T, bool LARGEST> __global__ void choose_kernel(const __grid_cons
         int64_t offset[2] = {0, 0};
         if (line < plan.lines.size) {
             locate(plan.lines, line, offset);
-            for (int64_t i = begin + lane_of(plan.lanes); i < end; i += plan.lanes.lanes) {
+            constexpr int COUNT = AT_ONCE<T>;
+            int64_t i = begin + lane_of(plan.lanes);
+            for (; !plan.candidates && i + (COUNT - 1) * step < end; i += COUNT * step) {
+                T values[COUNT];
+                TD_UNROLL
+                for (int n = 0; n < COUNT; n++)
+                    values[n] = *reinterpret_cast<const T *>(plan.lines.data[0] + offset[0] + (i + n * step) * plan.stride);
+                TD_UNROLL
+                for (int n = 0; n < COUNT; n++)
+                    best = better(best, {values[n], i + n * step});
+            }
+            for (; i < end; i += step) {
                 const int64_t index = plan.candidates ? plan.candidates[line * plan.length + i] : i;
                 const char *at = plan.lines.data[0] + offset[0] + index * plan.stride;
                 best = better(best, {*reinterpret_cast<const T *>(at), index});
@@ -65,7 +72,7 @@ template <class T, bool LARGEST> __global__ void choose_kernel(const __grid_cons
         if (line >= plan.lines.size || lane_of(plan.lanes) != 0)
             continue;
         if (plan.chosen)
-            plan.chosen[line * plan.parts + blockIdx.y] = best.index;
+            plan.chosen[line * plan.parts.count + blockIdx.y] = best.index;
         else
             *reinterpret_cast<int64_t *>(plan.lines.data[1] + offset[1]) = best.index;
     }
@@ -73,7 +80,7 @@ template <class T, bool LARGEST> __global__ void choose_kernel(const __grid_cons
 
 template <class T, bool LARGEST> int run(const Choice &plan)
 {
-    dim3 blocks(blocks_for(plan.lines.size, plan.lanes.lines), static_cast<unsigned>(plan.parts));
+    dim3 blocks(blocks_for(plan.lines.size, plan.lanes.lines), static_cast<unsigned>(plan.parts.count));
     void (*kernel)(Choice) = choose_kernel<T, LARGEST>;
     TD_LAUNCH(kernel, blocks, BLOCK, plan);
     return TD_OK;
@@ -81,16 +88,16 @@ template <class T, bool LARGEST> int run(const Choice &plan)
 
 template <class T, bool LARGEST> int choose(Choice plan)
 {
-    if (plan.parts == 1)
+    if (plan.parts.count == 1)
         return run<T, LARGEST>(plan);
     Scratch scratch;
-    TD_TRY(scratch.reserve(plan.lines.size * plan.parts * static_cast<int64_t>(sizeof(int64_t))));
+    TD_TRY(scratch.reserve(plan.lines.size * plan.parts.count * static_cast<int64_t>(sizeof(int64_t))));
     plan.chosen = reinterpret_cast<int64_t *>(scratch.memory());
     TD_TRY((run<T, LARGEST>(plan)));
     plan.candidates = plan.chosen;
     plan.chosen = nullptr;
-    plan.length = plan.part_length = plan.parts;
-    plan.parts = 1;
+    plan.length = plan.parts.count;
+    plan.parts = {1, plan.length};
     return run<T, LARGEST>(plan);
 }
 
@@ -99,15 +106,10 @@ Choice plan_choice(const td_view *x, int axis, const td_view *out)
     Choice plan = {};
     plan.lines = plan_lines(x, axis, out);
     plan.stride = x->strides[axis];
-    plan.length = plan.part_length = x->shape[axis];
-    plan.parts = 1;
+    plan.length = x->shape[axis];
     plan.lanes = lay_lanes(plan.length, plan.lines.size < 32 ||
                                             magnitude(plan.stride) <= shortest_stride(plan.lines, 0));
-    if (plan.lines.size < ENOUGH_LINES && plan.length > 2 * PART_LENGTH) {
-        int64_t wanted = ceil_div(plan.length, PART_LENGTH);
-        plan.part_length = ceil_div(plan.length, wanted < MAX_PARTS ? wanted : MAX_PARTS);
-        plan.parts = ceil_div(plan.length, plan.part_length);
-    }
+    plan.parts = cut_lines(plan.lanes, plan.lines.size, plan.length);
     return plan;
 }
 

@@ -204,77 +204,52 @@ template <class T> int convolve_reals(Convolution &plan)
     return convolve<Small<T>>(plan);
 }
 
-/* What of a view's axes 2.. a space walks over. */
-void walk_axes(Space &space, const td_view *counted, const int64_t *other)
+/* Which of the first two axes of plain, windowed and out are rows, columns or steps: the other one of each is the outer
+ * number of steps, steps and columns. And which of plain's axes the groups divide. */
+struct Roles {
+    int plain_row, plain_group, windowed_column, out_row;
+};
+
+constexpr Roles ROLES[] = {{0, 0, 0, 1}, {1, 0, 0, 1}, {1, 1, 1, 0}}; /* forward, input gradient, weight gradient */
+
+/* What a space walks over: the outer numbers, and the axes 2.. of a view. */
+void walk_axes(Space &space, int64_t outer_numbers, const td_view &counted)
 {
-    for (int axis = 0; axis < counted->ndim - 2; axis++) {
-        space.shape[axis] = counted->shape[2 + axis];
-        space.other[axis] = other[2 + axis];
+    space.size = outer_numbers;
+    for (int axis = 0; axis < counted.ndim - 2; axis++) {
+        space.shape[axis] = counted.shape[2 + axis];
+        space.other[axis] = counted.strides[2 + axis];
         space.size *= space.shape[axis];
     }
 }
 
-void plan_forward(Convolution &plan, const td_view *x, const td_view *weight, const td_cuda_windows &windows,
-                  const td_view *out)
+void plan_operands(Convolution &plan, const Roles &roles, const td_view &plain, const td_view &windowed, const td_view &out)
 {
-    const int64_t channels = weight->shape[1];
-    plan.plain = weight->data, plan.windowed = x->data;
-    plan.rows = weight->shape[0] / plan.groups;
-    plan.plain_row = weight->strides[0], plan.out_row = out->strides[1];
-    plan.plain_group = plan.rows * plan.plain_row, plan.out_group = plan.rows * plan.out_row;
-    plan.windowed_group = channels * x->strides[1];
-    plan.columns.size = out->shape[0], plan.steps.size = channels;
-    plan.columns.outer = x->strides[0], plan.columns.other_outer = out->strides[0];
-    plan.steps.outer = x->strides[1], plan.steps.other_outer = weight->strides[1];
-    walk_axes(plan.columns, out, out->strides);
-    walk_axes(plan.steps, weight, weight->strides);
-    for (int axis = 0; axis < plan.axes; axis++) {
-        plan.columns.scale[axis] = static_cast<int32_t>(windows.stride[axis]);
-        plan.columns.shift[axis] = -static_cast<int32_t>(windows.padding[axis]);
-        plan.steps.scale[axis] = static_cast<int32_t>(windows.dilation[axis]);
-    }
+    const int plain_step = 1 - roles.plain_row, windowed_step = 1 - roles.windowed_column, out_column = 1 - roles.out_row;
+    plan.plain = plain.data, plan.windowed = windowed.data, plan.out = out.data;
+    plan.rows = out.shape[roles.out_row] / plan.groups;
+    plan.plain_row = plain.strides[roles.plain_row], plan.out_row = out.strides[roles.out_row];
+    plan.plain_group = plain.shape[roles.plain_group] / plan.groups * plain.strides[roles.plain_group];
+    plan.windowed_group = windowed.shape[1] / plan.groups * windowed.strides[1];
+    plan.out_group = plan.rows * plan.out_row;
+    plan.columns.outer = windowed.strides[roles.windowed_column], plan.columns.other_outer = out.strides[out_column];
+    plan.steps.outer = windowed.strides[windowed_step], plan.steps.other_outer = plain.strides[plain_step];
+    walk_axes(plan.columns, out.shape[out_column], out);
+    walk_axes(plan.steps, plain.shape[plain_step] / (plain_step == roles.plain_group ? plan.groups : 1), plain);
 }
 
-void plan_input_gradient(Convolution &plan, const td_view *gradient, const td_view *weight,
-                         const td_cuda_windows &windows, const td_view *out)
+/* What columns and steps add along each axis of windowed. */
+void plan_windows(Convolution &plan, int which, const td_cuda_windows &windows)
 {
-    const int64_t outputs = weight->shape[0] / plan.groups;
-    plan.plain = weight->data, plan.windowed = gradient->data;
-    plan.rows = weight->shape[1];
-    plan.plain_row = weight->strides[1], plan.out_row = out->strides[1];
-    plan.plain_group = outputs * weight->strides[0], plan.out_group = plan.rows * plan.out_row;
-    plan.windowed_group = outputs * gradient->strides[1];
-    plan.columns.size = out->shape[0], plan.steps.size = outputs;
-    plan.columns.outer = gradient->strides[0], plan.columns.other_outer = out->strides[0];
-    plan.steps.outer = gradient->strides[1], plan.steps.other_outer = weight->strides[0];
-    walk_axes(plan.columns, out, out->strides);
-    walk_axes(plan.steps, weight, weight->strides);
     for (int axis = 0; axis < plan.axes; axis++) {
-        plan.columns.scale[axis] = 1;
-        plan.columns.shift[axis] = static_cast<int32_t>(windows.padding[axis]);
-        plan.steps.scale[axis] = -static_cast<int32_t>(windows.dilation[axis]);
-        plan.divisor[axis] = static_cast<int32_t>(windows.stride[axis]);
-    }
-}
-
-void plan_weight_gradient(Convolution &plan, const td_view *gradient, const td_view *x, const td_cuda_windows &windows,
-                          const td_view *out)
-{
-    const int64_t channels = out->shape[1];
-    plan.plain = gradient->data, plan.windowed = x->data;
-    plan.rows = out->shape[0] / plan.groups;
-    plan.plain_row = gradient->strides[1], plan.out_row = out->strides[0];
-    plan.plain_group = plan.rows * plan.plain_row, plan.out_group = plan.rows * plan.out_row;
-    plan.windowed_group = channels * x->strides[1];
-    plan.columns.size = channels, plan.steps.size = gradient->shape[0];
-    plan.columns.outer = x->strides[1], plan.columns.other_outer = out->strides[1];
-    plan.steps.outer = x->strides[0], plan.steps.other_outer = gradient->strides[0];
-    walk_axes(plan.columns, out, out->strides);
-    walk_axes(plan.steps, gradient, gradient->strides);
-    for (int axis = 0; axis < plan.axes; axis++) {
-        plan.columns.scale[axis] = static_cast<int32_t>(windows.dilation[axis]);
-        plan.columns.shift[axis] = -static_cast<int32_t>(windows.padding[axis]);
-        plan.steps.scale[axis] = static_cast<int32_t>(windows.stride[axis]);
+        const auto stride = static_cast<int32_t>(windows.stride[axis]);
+        const auto padding = static_cast<int32_t>(windows.padding[axis]);
+        const auto dilation = static_cast<int32_t>(windows.dilation[axis]);
+        const bool of_input = which == TD_CONV_input, of_weight = which == TD_CONV_weight;
+        plan.columns.scale[axis] = of_input ? 1 : of_weight ? dilation : stride;
+        plan.columns.shift[axis] = of_input ? padding : -padding;
+        plan.steps.scale[axis] = of_input ? -dilation : of_weight ? stride : dilation;
+        plan.divisor[axis] = of_input ? stride : 1;
     }
 }
 
@@ -302,12 +277,10 @@ int td_cuda_conv(int which, const td_view *first, const td_view *second, const t
     td::Convolution plan = {};
     plan.axes = out->ndim - 2;
     plan.groups = windows->groups;
-    plan.out = out->data;
     if (plan.axes > td::AXES)
         return td::no_kernel("convolution over so many axes", which, out->dtype);
     const td_view *windowed = which == TD_CONV_weight ? second : first;
     for (int axis = 0; axis < plan.axes; axis++) {
-        plan.divisor[axis] = 1;
         for (int64_t each : {windowed->shape[2 + axis], out->shape[2 + axis], windows->stride[axis],
                              windows->padding[axis], windows->dilation[axis]})
             if (each > MAX_LENGTH)
@@ -315,12 +288,8 @@ int td_cuda_conv(int which, const td_view *first, const td_view *second, const t
         plan.length[axis] = static_cast<int32_t>(windowed->shape[2 + axis]);
         plan.stride[axis] = windowed->strides[2 + axis];
     }
-    if (which == TD_CONV_forward)
-        td::plan_forward(plan, first, second, *windows, out);
-    else if (which == TD_CONV_input)
-        td::plan_input_gradient(plan, first, second, *windows, out);
-    else
-        td::plan_weight_gradient(plan, first, second, *windows, out);
+    td::plan_operands(plan, td::ROLES[which], which == TD_CONV_weight ? *first : *second, *windowed, *out);
+    td::plan_windows(plan, which, *windows);
     if (plan.rows * plan.columns.size * plan.groups == 0)
         return TD_OK;
     if (!td::fits_counts(plan))

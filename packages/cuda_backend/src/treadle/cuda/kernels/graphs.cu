@@ -4,8 +4,11 @@
 #include "pools.h"
 #include "replays.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <string>
 
 namespace td {
 
@@ -16,6 +19,12 @@ struct Slot {
     Variables *variables;   /* not of the graph's pool, where what the graph does earlier may use the same memory */
 };
 
+/* Where a replay notes an index that is out of range. */
+struct IndexCheck {
+    std::string text;
+    volatile int64_t *word; /* among the constants */
+};
+
 } // namespace td
 
 struct td_cuda_graph {
@@ -24,8 +33,9 @@ struct td_cuda_graph {
     cudaGraphExec_t executable;
     int64_t nodes;
     std::vector<void *> constants; /* host memory that nodes copy from */
+    std::vector<td_cuda_graph *> dropped; /* meanwhile: to be destroyed after the capture, as they are waited for */
     std::vector<td::Slot> slots;
-    volatile int64_t *wrong; /* among the constants: an index that a replay met, or null */
+    std::vector<td::IndexCheck> checks;
     cudaEvent_t done;        /* the last replay; made with the first slot */
     int64_t replays;
 };
@@ -36,6 +46,32 @@ namespace {
 
 thread_local td_cuda_graph *capture = nullptr;
 
+std::mutex graphs_guard; /* some synchronizations run without the interpreter's lock */
+
+std::vector<td_cuda_graph *> &graphs_with_checks()
+{
+    static auto *all = new std::vector<td_cuda_graph *>; /* graphs may outlive static objects */
+    return *all;
+}
+
+void ignore_checks(td_cuda_graph *graph)
+{
+    std::lock_guard<std::mutex> lock(graphs_guard);
+    auto &all = graphs_with_checks();
+    all.erase(std::remove(all.begin(), all.end(), graph), all.end());
+}
+
+int watch_checks(td_cuda_graph &graph)
+{
+    if (graph.checks.empty())
+        return TD_OK;
+    return guarded([&] {
+        std::lock_guard<std::mutex> lock(graphs_guard);
+        graphs_with_checks().push_back(&graph);
+        return TD_OK;
+    });
+}
+
 int instantiate(td_cuda_graph &graph, cudaGraph_t recorded)
 {
     size_t nodes = 0;
@@ -44,7 +80,7 @@ int instantiate(td_cuda_graph &graph, cudaGraph_t recorded)
         error = cudaGraphInstantiate(&graph.executable, recorded, 0);
     cudaGraphDestroy(recorded);
     graph.nodes = static_cast<int64_t>(nodes);
-    return error == cudaSuccess ? TD_OK : fail(error, "making a graph of what was captured");
+    return error == cudaSuccess ? watch_checks(graph) : fail(error, "making a graph of what was captured");
 }
 
 __global__ void set_kernel(Variables *variables, Variables values)
@@ -109,18 +145,37 @@ int captured_adam(const td_adam_settings &hyper, const Variables **variables)
     return captured_slot(true, hyper, variables);
 }
 
-int captured_index_error(int64_t **wrong)
+int captured_index_check(const char *text, int64_t **word)
 {
-    *wrong = nullptr;
+    *word = nullptr;
     if (!capture)
         return TD_OK;
     return guarded([&]() -> int {
-        const int64_t none = 0;
-        if (!capture->wrong)
-            capture->wrong = static_cast<int64_t *>(keep_constant(&none, sizeof none));
-        *wrong = const_cast<int64_t *>(capture->wrong);
-        return *wrong ? TD_OK : no_host_memory();
+        *word = static_cast<int64_t *>(keep_constant(&NO_INDEX, sizeof NO_INDEX));
+        if (!*word)
+            return no_host_memory();
+        capture->checks.push_back({text, *word});
+        return TD_OK;
     });
+}
+
+int replayed_index_error()
+{
+    std::lock_guard<std::mutex> lock(graphs_guard);
+    for (td_cuda_graph *graph : graphs_with_checks()) {
+        const IndexCheck *failed = nullptr;
+        int64_t index = 0;
+        for (const IndexCheck &check : graph->checks) { /* one index may fail in several */
+            const int64_t found = std::exchange(*check.word, NO_INDEX);
+            if (found == NO_INDEX || failed)
+                continue;
+            failed = &check;
+            index = found;
+        }
+        if (failed)
+            return wrong_index(failed->text.c_str(), index, ", in a replay, which read and wrote nothing there");
+    }
+    return TD_OK;
 }
 
 td_cuda_graph *captured_graph() { return capture; }
@@ -131,6 +186,17 @@ td_cuda_pool *chosen_pool(int device)
         return &capture->stream.pool;
     td_cuda_stream *stream = chosen_stream(device);
     return stream ? &stream->pool : nullptr;
+}
+
+bool keep_with_graph(void *memory)
+{
+    if (!capture)
+        return false;
+    guarded([&] {
+        capture->constants.push_back(memory);
+        return TD_OK;
+    }); /* without host memory it is lost */
+    return true;
 }
 
 void *keep_constant(const void *bytes, int64_t nbytes)
@@ -161,7 +227,15 @@ int td_cuda_graph_create(int device, td_cuda_graph **graph)
 
 void td_cuda_graph_destroy(td_cuda_graph *graph)
 {
-    cudaSetDevice(graph->stream.device);
+    if (td::capture) {
+        td::guarded([&] {
+            td::capture->dropped.push_back(graph);
+            return TD_OK;
+        });
+        return;
+    }
+    td::OnDevice use(graph->stream.device);
+    td::ignore_checks(graph);
     cudaDeviceSynchronize(); /* a replay may be under way */
     if (graph->executable)
         cudaGraphExecDestroy(graph->executable);
@@ -173,7 +247,6 @@ void td_cuda_graph_destroy(td_cuda_graph *graph)
         cudaEventDestroy(graph->done);
     td::close_pool(graph->stream.pool);
     cudaStreamDestroy(graph->stream.handle);
-    cudaSetDevice(td::current_device());
     delete graph;
 }
 
@@ -194,6 +267,8 @@ int td_cuda_graph_end(td_cuda_graph *graph, int keep)
     td_cuda_stream_choose(graph->stream.device, graph->before);
     cudaGraph_t recorded = nullptr;
     cudaError_t error = cudaStreamEndCapture(graph->stream.handle, &recorded);
+    for (td_cuda_graph *each : std::exchange(graph->dropped, {}))
+        td_cuda_graph_destroy(each);
     if (error == cudaSuccess && keep)
         return td::instantiate(*graph, recorded);
     if (recorded)
@@ -204,11 +279,7 @@ int td_cuda_graph_end(td_cuda_graph *graph, int keep)
 int td_cuda_graph_replay(td_cuda_graph *graph, td_cuda_stream *stream, uint64_t key, uint64_t counter)
 {
     TD_TRY(td_cuda_use(graph->stream.device));
-    if (graph->wrong && *graph->wrong) {
-        const int64_t axis = *graph->wrong - 1;
-        *graph->wrong = 0;
-        return td::wrong_index(" in an earlier replay, which read and wrote nothing there", axis, -1);
-    }
+    TD_TRY(td::replayed_index_error());
     TD_TRY(td::set_variables(*graph, key, counter));
     TD_CHECK(cudaGraphLaunch(graph->executable, stream ? stream->handle : nullptr));
     if (graph->done)

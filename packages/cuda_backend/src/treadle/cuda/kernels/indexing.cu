@@ -7,10 +7,12 @@
  * are sorted, and one thread adds what falls to an element, in C order and in double: the same bits in every run,
  * rounded once. */
 #include "atomics.h"
+#include "index_checks.h"
 #include "reduction.h"
 #include "tiles.h"
 #include "layout.h"
-#include "replays.h"
+
+#include <cstdio>
 
 namespace td {
 
@@ -22,7 +24,7 @@ constexpr int64_t NOWHERE = INT64_MIN;
 
 struct Axis {
     int64_t length, factor, number;
-    int64_t *wrong; /* becomes number + 1 where an index is out of bounds */
+    int64_t *wrong; /* the word of its check */
 };
 
 /* sums[place] += index[place] * factor; of the first axis, sums[place] is set. Negative indices count from the end. */
@@ -34,7 +36,7 @@ __global__ void fold_index_kernel(const __grid_constant__ Walk<1> index, Axis ax
         int64_t place = *reinterpret_cast<const int64_t *>(index.data[0] + offset[0]);
         const int64_t before = axis.number == 0 ? 0 : sums[i];
         if (place < -axis.length || place >= axis.length)
-            *axis.wrong = axis.number + 1;
+            note_index(axis.wrong, place);
         if (place < -axis.length || place >= axis.length || before == NOWHERE) {
             sums[i] = NOWHERE;
             continue;
@@ -44,28 +46,40 @@ __global__ void fold_index_kernel(const __grid_constant__ Walk<1> index, Axis ax
     }
 }
 
+/* What is said of an index beyond an axis; op stands before it in a graph, where another call tells. */
+class BoundsText {
+public:
+    explicit BoundsText(const char *op) : op_(op) {}
+    const char *of(const td_view &view, int axis)
+    {
+        snprintf(text_, sizeof text_, "%sindex {} is out of bounds for axis %d of length %lld", op_, axis,
+                 static_cast<long long>(view.shape[axis]));
+        return text_;
+    }
+
+private:
+    const char *op_;
+    char text_[128];
+};
+
 /* Folds the indices of a view's first axes. Outside of a capture an index out of bounds is an error at once; in one,
  * the next replay's. */
-int fold_indices(const td_view *view, const td_view *indices, int count, const int64_t *factors, int64_t *sums)
+int fold_indices(const char *op, const td_view *view, const td_view *indices, int count, const int64_t *factors,
+                 int64_t *sums)
 {
-    Scratch scratch;
-    int64_t *wrong, found = 0;
-    TD_TRY(captured_index_error(&wrong));
-    const bool captured = wrong != nullptr;
-    if (!captured) {
-        TD_TRY(scratch.reserve(sizeof(int64_t)));
-        wrong = reinterpret_cast<int64_t *>(scratch.memory());
-        TD_CHECK(cudaMemsetAsync(wrong, 0, sizeof(int64_t), stream()));
-    }
+    IndexChecks checks;
+    BoundsText text(op);
+    int failed;
+    int64_t index;
+    TD_TRY(checks.begin(count));
     for (int number = 0; number < count; number++) {
         Walk<1> walk = plan_in_order<1>({&indices[number]});
-        const Axis axis = {view->shape[number], factors[number], number, wrong};
+        Axis axis = {view->shape[number], factors[number], number, nullptr};
+        TD_TRY(checks.next(text.of(*view, number), &axis.wrong));
         TD_LAUNCH(fold_index_kernel, blocks_for(walk.size), BLOCK, walk, axis, sums);
     }
-    if (captured)
-        return TD_OK;
-    TD_TRY(td_cuda_copy_bytes(&found, wrong, sizeof found, TD_TO_HOST, 0));
-    return found ? wrong_index("", found - 1, view->shape[found - 1]) : TD_OK;
+    TD_TRY(checks.finish(&failed, &index));
+    return failed < 0 ? TD_OK : wrong_index(BoundsText("").of(*view, failed), index, "");
 }
 
 /* The views of a selection, all of its full shape: the array's own axes behind the indexed ones (stride 0 along
@@ -179,7 +193,7 @@ int keep_last(const td_view *out, const td_view *indices, int count, int64_t *of
     TD_TRY(winners.reserve(elements * static_cast<int64_t>(sizeof(long long))));
     auto *number = reinterpret_cast<int64_t *>(numbers.memory());
     auto *winner = reinterpret_cast<long long *>(winners.memory());
-    TD_TRY(fold_indices(out, indices, count, factors, number));
+    TD_TRY(fold_indices("scatter: ", out, indices, count, factors, number));
     TD_CHECK(cudaMemsetAsync(winner, 0xFF, static_cast<size_t>(elements) * sizeof(long long), stream()));
     TD_LAUNCH(claim_kernel, blocks_for(places), BLOCK, number, places, winner);
     TD_LAUNCH(yield_kernel, blocks_for(places), BLOCK, number, places, winner, offsets);
@@ -288,6 +302,39 @@ bool is_inexact(int dtype)
            dtype == TD_c128;
 }
 
+/* The numbers are of T, or of 64 bits without a sign. */
+template <class T>
+__global__ void check_range_kernel(const __grid_constant__ Walk<1> walk, uint64_t stop, int64_t ignored, bool ignores,
+                                   int64_t *wrong)
+{
+    for (int64_t i = first_index(); i < walk.size; i += index_step()) {
+        int64_t offset[1];
+        locate(walk, i, offset);
+        const auto number = static_cast<int64_t>(*reinterpret_cast<const T *>(walk.data[0] + offset[0]));
+        if (static_cast<uint64_t>(number) >= stop && !(ignores && number == ignored)) /* below 0 it is a large one */
+            note_index(wrong, number);
+    }
+}
+
+template <class T> int check_range(const td_view *numbers, int64_t stop, const int64_t *ignored, int64_t *wrong)
+{
+    const Walk<1> walk = plan<1>({numbers});
+    TD_LAUNCH(check_range_kernel<T>, blocks_for(walk.size), BLOCK, walk, static_cast<uint64_t>(stop),
+              ignored ? *ignored : 0, ignored != nullptr, wrong);
+    return TD_OK;
+}
+
+int check_range(const td_view *numbers, int64_t stop, const int64_t *ignored, int64_t *wrong)
+{
+    switch (numbers->dtype) {
+#define RUN(suffix, T, ...) \
+    case TD_##suffix: return check_range<T>(numbers, stop, ignored, wrong);
+        TD_TYPES_INTEGER(RUN, )
+#undef RUN
+    default: return no_kernel("range check", 0, numbers->dtype);
+    }
+}
+
 } // namespace
 
 } // namespace td
@@ -300,7 +347,7 @@ int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td
     td::Scratch scratch;
     TD_TRY(scratch.reserve(places * static_cast<int64_t>(sizeof(int64_t))));
     auto *offsets = reinterpret_cast<int64_t *>(scratch.memory());
-    TD_TRY(td::fold_indices(x, indices, count, x->strides, offsets));
+    TD_TRY(td::fold_indices("gather: ", x, indices, count, x->strides, offsets));
     if (td::size_of(*out) == 0)
         return TD_OK;
     td::Selection selection = td::select(x, indices, count, out, offsets);
@@ -322,7 +369,7 @@ int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const
     td::Scratch scratch;
     TD_TRY(scratch.reserve(places * static_cast<int64_t>(sizeof(int64_t))));
     auto *offsets = reinterpret_cast<int64_t *>(scratch.memory());
-    TD_TRY(td::fold_indices(out, indices, count, out->strides, offsets));
+    TD_TRY(td::fold_indices("scatter: ", out, indices, count, out->strides, offsets));
     if (td::size_of(*values) == 0)
         return TD_OK;
     if (accumulate && td::is_inexact(out->dtype))
@@ -339,4 +386,14 @@ int td_cuda_scatter(const td_view *out, const td_view *indices, int count, const
     case 8: return td::scatter<uint64_t>(walk);
     default: return td::scatter<td::Word16>(walk);
     }
+}
+
+int td_cuda_check_range(const td_view *numbers, int64_t stop, const int64_t *ignored, const char *text, int *wrong,
+                        int64_t *number)
+{
+    *wrong = 0;
+    if (td::size_of(*numbers) == 0)
+        return TD_OK;
+    return td::launch_checked(text, wrong, number,
+                              [&](int64_t *word) { return td::check_range(numbers, stop, ignored, word); });
 }

@@ -23,6 +23,28 @@ inline Lanes lay_lanes(int64_t line_length, bool along)
     return {lanes, BLOCK / lanes, along};
 }
 
+/* Lines that are too few to fill a device are cut into parts: into as many as give it ENOUGH_BLOCKS blocks, but so that
+ * each lane folds LANE_STEPS elements of a part. By sizes alone, never by the device, so that the same input gives the
+ * same bits everywhere. */
+struct LineParts {
+    int64_t count, length;
+};
+
+inline LineParts cut_lines(const Lanes &lanes, int64_t lines, int64_t length)
+{
+    constexpr int64_t ENOUGH_BLOCKS = 1024, LANE_STEPS = 64;
+    const int64_t by_blocks = lines > 0 ? ENOUGH_BLOCKS / ceil_div(lines, lanes.lines) : 1;
+    const int64_t by_length = length / (lanes.lanes * LANE_STEPS);
+    const int64_t wanted = by_blocks < by_length ? by_blocks : by_length;
+    if (wanted < 2)
+        return {1, length > 0 ? length : 1};
+    const int64_t part = ceil_div(length, wanted);
+    return {ceil_div(length, part), part};
+}
+
+/* Elements that a lane loads before it folds the first: loads under way at once are what bandwidth lives on. */
+template <class T> constexpr int AT_ONCE = sizeof(T) < 4 ? 8 : 4;
+
 TD_DEVICE int lane_of(const Lanes &plan)
 {
     int thread = static_cast<int>(threadIdx.x);

@@ -76,7 +76,7 @@ int td_cuda_lstm_step(const td_cuda_lstm *step);
 int td_cuda_lstm_step_gradient(const td_cuda_lstm *step);
 
 /* layers_entropy.cu. wrong: whether a target is no class and not the ignored one, for which the host waits; while a graph
- * is captured 0, and the next replay fails. The loss of such a row is NaN. */
+ * is captured 0, and a later replay or synchronization fails. The loss of such a row is NaN. */
 int td_cuda_entropy(const td_cuda_entropy_rows *entropy, int *wrong);
 int td_cuda_entropy_gradient(const td_cuda_entropy_rows *entropy);
 

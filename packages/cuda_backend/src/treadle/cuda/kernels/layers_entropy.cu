@@ -1,10 +1,12 @@
 /* Cross-entropy of rows of logits and class indices, shifted by the row's maximum: several rows a block, or one long one,
  * as lanes.h lays them out. The gradient finds maximum and sum again. Sums are in double, as those of softmax.cu. */
 #include "elements.h"
+#include "index_checks.h"
 #include "lanes.h"
 #include "layers_api.h"
 #include "treadle/scalar_math.h"
-#include "wrong_flag.h"
+
+#include <cstdio>
 
 namespace td {
 
@@ -64,7 +66,7 @@ __global__ void entropy_kernel(const __grid_constant__ td_cuda_entropy_rows work
         const int64_t target = work.targets[row];
         double loss = 0.0;
         if (target != work.ignored && (target < 0 || target >= work.classes)) {
-            *wrong = 2;
+            note_index(wrong, target);
             loss = NAN;
         } else if (target != work.ignored) {
             const double log_total = log(sums.powers);
@@ -135,7 +137,11 @@ int entropy(const td_cuda_entropy_rows &work, int64_t *wrong)
 
 int td_cuda_entropy(const td_cuda_entropy_rows *entropy, int *wrong)
 {
-    return td::launch_with_flag(wrong, [&](int64_t *flag) { return td::entropy(*entropy, flag); });
+    int64_t target;
+    char text[128];
+    snprintf(text, sizeof text, "cross-entropy: target {} is outside of the %lld classes, and is not ignore_index",
+             static_cast<long long>(entropy->classes));
+    return td::launch_checked(text, wrong, &target, [&](int64_t *word) { return td::entropy(*entropy, word); });
 }
 
 int td_cuda_entropy_gradient(const td_cuda_entropy_rows *entropy)

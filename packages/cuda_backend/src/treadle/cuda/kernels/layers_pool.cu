@@ -4,9 +4,9 @@
  * is added by one warp a plane, in the order of the places, so that it is the same on every device: of the 32 places at a
  * time the first lane of those with one index adds them all. */
 #include "elements.h"
+#include "index_checks.h"
 #include "layers_api.h"
 #include "layout.h"
-#include "wrong_flag.h"
 
 namespace td {
 
@@ -57,13 +57,13 @@ __global__ void max_pool_kernel(const __grid_constant__ td_cuda_pooling windows,
 }
 
 /* What the lane has to add at its index: the sum of all lanes with that index, or nothing where an earlier one has it. */
-template <class C> TD_DEVICE bool gather_equal(int index, C value, C &sum)
+template <class C> TD_DEVICE bool gather_equal(int64_t index, C value, C &sum)
 {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     bool first = index >= 0;
     sum = C(0);
     for (int source = 0; source < 32; source++) {
-        const int other = __shfl_sync(ALL_LANES, index, source);
+        const int64_t other = __shfl_sync(ALL_LANES, index, source);
         const C more = __shfl_sync(ALL_LANES, value, source);
         first = first && (other != index || source >= lane);
         sum += other == index ? more : C(0);
@@ -86,13 +86,13 @@ __global__ void max_pool_gradient_kernel(int64_t planes, int64_t places, int64_t
             const int64_t place = base + lane;
             int64_t index = place < places ? indices[plane * places + place] : -1;
             if (index >= length) {
-                *wrong = 3;
+                note_index(wrong, index);
                 index = -1;
             }
             const C value = index >= 0 ? static_cast<C>(gradient[plane * places + place]) : C(0);
             C sum;
             __syncwarp(); /* what other lanes wrote at these indices */
-            if (gather_equal(static_cast<int>(index), value, sum))
+            if (gather_equal(index, value, sum))
                 to[index] = T(static_cast<C>(to[index]) + sum);
         }
     }
@@ -145,7 +145,8 @@ int td_cuda_max_pool(const td_cuda_pooling *windows, const void *x, void *values
 int td_cuda_max_pool_gradient(int dtype, int64_t planes, int64_t places, int64_t length, const void *gradient,
                               const int64_t *indices, void *out, int *wrong)
 {
-    return td::launch_with_flag(wrong, [&](int64_t *flag) {
-        return td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out, flag);
+    int64_t index;
+    return td::launch_checked("max_pool_gradient: index {} is beyond its plane", wrong, &index, [&](int64_t *word) {
+        return td::max_pool_gradient(dtype, planes, places, length, gradient, indices, out, word);
     });
 }

@@ -25,6 +25,19 @@ namespace td {
 
 constexpr int MAX_DEVICES = 64;
 
+/* The calling thread's device, back after the time of one call. */
+class OnDevice {
+public:
+    explicit OnDevice(int device);
+    OnDevice(const OnDevice &) = delete;
+    OnDevice &operator=(const OnDevice &) = delete;
+    ~OnDevice();
+    int status() const { return status_; }
+
+private:
+    int before_, status_;
+};
+
 /* The current stream of the calling thread on a device; null for the default stream. */
 td_cuda_stream *chosen_stream(int device);
 
@@ -36,6 +49,9 @@ td_cuda_graph *captured_graph();
 
 /* Memory that lives as long as the graph, with a copy of the bytes; null where there is none. */
 void *keep_constant(const void *bytes, int64_t nbytes);
+
+/* Page-locked memory that nobody else needs goes with the graph that the calling thread captures; false without one. */
+bool keep_with_graph(void *memory);
 
 void open_pool(td_cuda_pool &pool, int device, bool captured);
 void close_pool(td_cuda_pool &pool);

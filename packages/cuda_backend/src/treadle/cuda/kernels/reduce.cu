@@ -2,8 +2,7 @@
  *
  * The axes of x part into those that out keeps (a line of elements for each kept place) and those that are folded. A
  * block folds several lines at once, or one long one, as lanes.h lays it out. Where there are few lines and they are
- * long, each is cut into parts: a first pass writes one accumulator a part, a second folds those. Parts depend on
- * sizes only, never on the device, so the same input gives the same bits everywhere. */
+ * long, each is cut into parts: a first pass writes one accumulator a part, a second folds those. */
 #include "lanes.h"
 #include "reduction.h"
 
@@ -11,17 +10,12 @@ namespace td {
 
 namespace {
 
-constexpr int64_t PART_LENGTH = 16384;
-constexpr int64_t MAX_PARTS = 256;
-constexpr int64_t ENOUGH_LINES = 1024;
-
 struct Folding {
     Walk<2> kept;   /* x, out */
     Walk<1> folded; /* one line of x */
     int64_t skip;   /* from a kept place of x to its line's first byte: reversed axes are walked from their end */
     Lanes lanes;
-    int64_t part_length;
-    int64_t parts;
+    LineParts parts;
     char *partial; /* accumulators, parts to a line; where there is more than one part */
     double divisor, correction;
 };
@@ -48,9 +42,23 @@ TD_DEVICE typename Reduction::Accumulator fold_part(const Folding &plan, const c
 {
     using Element = typename Reduction::Element;
     typename Reduction::Accumulator acc = Reduction::start();
-    const int64_t begin = part * plan.part_length;
-    const int64_t end = begin + plan.part_length < plan.folded.size ? begin + plan.part_length : plan.folded.size;
-    for (int64_t i = begin + lane_of(plan.lanes); i < end; i += plan.lanes.lanes) {
+    const int64_t begin = part * plan.parts.length, step = plan.lanes.lanes;
+    const int64_t end = begin + plan.parts.length < plan.folded.size ? begin + plan.parts.length : plan.folded.size;
+    int64_t i = begin + lane_of(plan.lanes);
+    if (plan.folded.ndim == 1) {
+        constexpr int COUNT = AT_ONCE<Element>;
+        const int64_t stride = plan.folded.strides[0][0];
+        for (; i + (COUNT - 1) * step < end; i += COUNT * step) {
+            Element elements[COUNT];
+            TD_UNROLL
+            for (int n = 0; n < COUNT; n++)
+                elements[n] = *reinterpret_cast<const Element *>(line + (i + n * step) * stride);
+            TD_UNROLL
+            for (int n = 0; n < COUNT; n++)
+                acc = Reduction::fold(acc, elements[n]);
+        }
+    }
+    for (; i < end; i += step) {
         int64_t offset[1];
         locate(plan.folded, i, offset);
         acc = Reduction::fold(acc, *reinterpret_cast<const Element *>(line + offset[0]));
@@ -75,30 +83,33 @@ template <class Reduction> __global__ void reduce_kernel(const __grid_constant__
         acc = fold_lanes(plan.lanes, shared, acc, Reduction::merge);
         if (line >= plan.kept.size || lane_of(plan.lanes) != 0)
             continue;
-        if (plan.parts > 1)
-            reinterpret_cast<Accumulator *>(plan.partial)[line * plan.parts + part] = acc;
+        if (plan.parts.count > 1)
+            reinterpret_cast<Accumulator *>(plan.partial)[line * plan.parts.count + part] = acc;
         else
             store<Reduction>(plan, offset[1], acc);
     }
 }
 
-/* The second pass: a block for each line. */
-template <class Reduction> __global__ void merge_kernel(const __grid_constant__ Folding plan)
+/* The second pass: lanes lays out the parts of the lines. */
+template <class Reduction>
+__global__ void merge_kernel(const __grid_constant__ Folding plan, const __grid_constant__ Lanes lanes)
 {
     using Accumulator = typename Reduction::Accumulator;
     TD_SHARED(Accumulator, shared, [BLOCK]);
-    const Lanes whole = {BLOCK, 1, 1};
-    const int64_t line = blockIdx.x;
-    const int64_t part = threadIdx.x;
-    Accumulator acc = Reduction::start();
-    if (part < plan.parts)
-        acc = reinterpret_cast<const Accumulator *>(plan.partial)[line * plan.parts + part];
-    acc = fold_lanes(whole, shared, acc, Reduction::merge);
-    if (part != 0)
-        return;
-    int64_t offset[2];
-    locate(plan.kept, line, offset);
-    store<Reduction>(plan, offset[1], acc);
+    for (int64_t base = blockIdx.x * static_cast<int64_t>(lanes.lines); base < plan.kept.size;
+         base += gridDim.x * static_cast<int64_t>(lanes.lines)) {
+        const int64_t line = base + line_of(lanes);
+        const auto *partial = reinterpret_cast<const Accumulator *>(plan.partial) + line * plan.parts.count;
+        Accumulator acc = Reduction::start();
+        for (int64_t part = lane_of(lanes); part < plan.parts.count && line < plan.kept.size; part += lanes.lanes)
+            acc = Reduction::merge(acc, partial[part]);
+        acc = fold_lanes(lanes, shared, acc, Reduction::merge);
+        if (line >= plan.kept.size || lane_of(lanes) != 0)
+            continue;
+        int64_t offset[2];
+        locate(plan.kept, line, offset);
+        store<Reduction>(plan, offset[1], acc);
+    }
 }
 
 /* Parts the axes of x. Lines that are not cut are one part. */
@@ -122,28 +133,24 @@ Folding plan_folding(const td_view *x, uint32_t axes, const td_view *out)
     plan.skip = plan.folded.data[0] - x->data;
     plan.lanes = lay_lanes(plan.folded.size, plan.kept.size < 32 || shortest_stride(plan.folded, 0) <=
                                                                         shortest_stride(plan.kept, 0));
-    plan.part_length = plan.folded.size > 0 ? plan.folded.size : 1;
-    plan.parts = 1;
-    if (plan.kept.size < ENOUGH_LINES && plan.folded.size > 2 * PART_LENGTH) {
-        int64_t wanted = ceil_div(plan.folded.size, PART_LENGTH);
-        plan.part_length = ceil_div(plan.folded.size, wanted < MAX_PARTS ? wanted : MAX_PARTS);
-        plan.parts = ceil_div(plan.folded.size, plan.part_length);
-    }
+    plan.parts = cut_lines(plan.lanes, plan.kept.size, plan.folded.size);
     return plan;
 }
 
 template <class Reduction> int reduce(Folding &plan)
 {
     Scratch partial;
-    if (plan.parts > 1) {
+    if (plan.parts.count > 1) {
         constexpr int64_t nbytes = sizeof(typename Reduction::Accumulator);
-        TD_TRY(partial.reserve(plan.kept.size * plan.parts * nbytes));
+        TD_TRY(partial.reserve(plan.kept.size * plan.parts.count * nbytes));
         plan.partial = partial.memory();
     }
-    dim3 blocks(blocks_for(plan.kept.size, plan.lanes.lines), static_cast<unsigned>(plan.parts));
+    dim3 blocks(blocks_for(plan.kept.size, plan.lanes.lines), static_cast<unsigned>(plan.parts.count));
     TD_LAUNCH(reduce_kernel<Reduction>, blocks, BLOCK, plan);
-    if (plan.parts > 1)
-        TD_LAUNCH(merge_kernel<Reduction>, static_cast<unsigned>(plan.kept.size), BLOCK, plan);
+    if (plan.parts.count > 1) {
+        const Lanes lanes = lay_lanes(plan.parts.count, true);
+        TD_LAUNCH(merge_kernel<Reduction>, blocks_for(plan.kept.size, lanes.lines), BLOCK, plan, lanes);
+    }
     return TD_OK;
 }
 

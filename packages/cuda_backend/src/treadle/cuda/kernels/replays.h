@@ -15,8 +15,13 @@ struct Variables {
 int captured_random(const Variables **variables);
 int captured_adam(const td_adam_settings &hyper, const Variables **variables);
 
-/* Where a kernel notes the axis of an index that is out of bounds, counted from 1: memory that the host reads too. */
-int captured_index_error(int64_t **wrong);
+/* What a word holds whose kernel has met no index out of range: what a memset of the byte leaves. */
+constexpr int NO_INDEX_BYTE = 0x80;
+constexpr int64_t NO_INDEX = static_cast<int64_t>(0x8080808080808080u);
+
+/* A word of a graph where a kernel notes such an index, in memory that the host reads too. text says what is wrong with
+ * it, and "{}" stands for it. */
+int captured_index_check(const char *text, int64_t **word);
 
 } // namespace td
 

@@ -1,6 +1,7 @@
 /* Devices, errors and copies. */
 #include "pools.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@ namespace {
 thread_local std::string message;
 thread_local int active_device = 0;
 int64_t block_limit = 1 << 20;
+std::atomic<uint64_t> used_devices{0}; /* a bit for each: no call may wake one up that nothing runs on */
 
 std::string name_and_text(cudaError_t error)
 {
@@ -22,6 +24,16 @@ std::string name_and_text(cudaError_t error)
 } // namespace
 
 int current_device() { return active_device; }
+
+bool is_used(int device) { return device >= 0 && device < MAX_DEVICES && used_devices.load() >> device & 1; }
+
+OnDevice::OnDevice(int device) : before_(current_device()), status_(td_cuda_use(device)) {}
+
+OnDevice::~OnDevice()
+{
+    if (is_used(before_))
+        td_cuda_use(before_);
+}
 
 int64_t max_blocks() { return block_limit; }
 
@@ -80,13 +92,14 @@ int no_host_memory()
     return TD_NO_MEMORY;
 }
 
-int wrong_index(const char *what, int64_t axis, int64_t length)
+int wrong_index(const char *text, int64_t index, const char *more)
 {
     return guarded([&] {
-        message = std::string("an index is out of bounds for axis ") + std::to_string(axis);
-        if (length >= 0)
-            message += " of length " + std::to_string(length);
-        message += what;
+        std::string made = text;
+        const size_t place = made.find("{}");
+        if (place != std::string::npos)
+            made.replace(place, 2, std::to_string(index));
+        message = made + more;
         return TD_WRONG_INDEX;
     });
 }
@@ -126,6 +139,8 @@ int td_cuda_use(int device)
 {
     TD_CHECK(cudaSetDevice(device));
     td::active_device = device;
+    if (device < td::MAX_DEVICES)
+        td::used_devices |= uint64_t{1} << device;
     return TD_OK;
 }
 
@@ -134,7 +149,7 @@ void td_cuda_limit_blocks(int64_t blocks) { td::block_limit = blocks > 0 ? block
 int td_cuda_synchronize(void)
 {
     TD_CHECK(cudaDeviceSynchronize());
-    return TD_OK;
+    return td::replayed_index_error();
 }
 
 namespace td {
@@ -170,7 +185,7 @@ int td_cuda_copy_bytes(void *to, const void *from, int64_t nbytes, int direction
         return TD_OK;
     /* Waiting here too when the device is the target: the host's memory is free to change as soon as this returns. */
     TD_CHECK(cudaStreamSynchronize(td::stream()));
-    return TD_OK;
+    return direction == TD_TO_HOST ? td::replayed_index_error() : TD_OK;
 }
 
 int td_cuda_pinned_allocate(int64_t nbytes, void **memory)
@@ -181,11 +196,12 @@ int td_cuda_pinned_allocate(int64_t nbytes, void **memory)
 
 void td_cuda_pinned_release(void *memory)
 {
-    int count = 0;
-    cudaGetDeviceCount(&count);
-    for (int device = 0; device < count; device++) /* a copy may still be under way */
-        if (cudaSetDevice(device) == cudaSuccess)
+    if (td::keep_with_graph(memory)) /* what is captured may copy from it, and nothing can be waited for */
+        return;
+    for (int device = 0; device < td::MAX_DEVICES; device++) /* a copy may still be under way */
+        if (td::is_used(device)) {
+            td::OnDevice use(device);
             cudaDeviceSynchronize();
-    cudaSetDevice(td::current_device());
+        }
     cudaFreeHost(memory);
 }

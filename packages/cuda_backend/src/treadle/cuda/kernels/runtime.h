@@ -56,7 +56,11 @@ int fail(cudaError_t error, const char *what);
 int fail_launch(cudaError_t error, const char *kernel, dim3 blocks, dim3 threads);
 int no_kernel(const char *family, int op, int dtype);
 int no_host_memory();
-int wrong_index(const char *what, int64_t axis, int64_t length);
+/* text with the index for "{}", and more behind it. */
+int wrong_index(const char *text, int64_t index, const char *more);
+
+/* graphs.cu: fails once where a replay has met an index out of range. */
+int replayed_index_error();
 
 /* Run what may ask for host memory and returns a status: no exception may leave a C function. */
 template <class Work> int guarded(Work &&work)

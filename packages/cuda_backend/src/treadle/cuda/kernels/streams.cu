@@ -13,19 +13,6 @@ namespace {
 
 thread_local td_cuda_stream *chosen_streams[MAX_DEVICES] = {};
 
-/* The calling thread's device, back after the time of one call. */
-class OnDevice {
-public:
-    explicit OnDevice(int device) : before_(current_device()), status_(td_cuda_use(device)) {}
-    OnDevice(const OnDevice &) = delete;
-    OnDevice &operator=(const OnDevice &) = delete;
-    ~OnDevice() { td_cuda_use(before_); }
-    int status() const { return status_; }
-
-private:
-    int before_, status_;
-};
-
 cudaStream_t handle_of(const td_cuda_stream *stream) { return stream ? stream->handle : nullptr; }
 
 int order(int device, cudaStream_t earlier, cudaStream_t later)
@@ -86,7 +73,7 @@ int td_cuda_stream_synchronize(int device, td_cuda_stream *stream)
     td::OnDevice use(device);
     TD_TRY(use.status());
     TD_CHECK(cudaStreamSynchronize(td::handle_of(stream)));
-    return TD_OK;
+    return td::replayed_index_error();
 }
 
 int td_cuda_stream_query(int device, td_cuda_stream *stream, int *done)
@@ -159,7 +146,7 @@ int td_cuda_event_wait(td_cuda_event *event, td_cuda_stream *stream)
 int td_cuda_event_synchronize(td_cuda_event *event)
 {
     TD_CHECK(cudaEventSynchronize(event->handle));
-    return TD_OK;
+    return td::replayed_index_error();
 }
 
 int td_cuda_event_query(td_cuda_event *event, int *done)

@@ -7,6 +7,7 @@ import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd.ops import Take
+from treadle.ndarray.ranges import check_range
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
@@ -58,9 +59,7 @@ def embedding(
         if not -rows <= padding_idx < rows:
             raise nd.ShapeError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
         padding_idx %= rows
-    if input.size and (bool(nd.any(input.data < 0)) or bool(nd.any(input.data >= rows))):
-        wrong = nd.where(input.data < 0, input.data, nd.max(input.data)).min().item()
-        raise nd.IndexingError(f"embedding: the input has the number {wrong}, and there are {rows} rows")
+    check_range(input.data, rows, f"embedding: the input has the number {{}}, and there are {rows} rows")
     if max_norm is not None:
         _bound_rows(input.data, weight.data, max_norm, norm_type)
     return EmbeddingRows(padding_idx, scale_grad_by_freq)(weight, input)
@@ -199,6 +198,5 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if tensor.size == 0:
             raise nd.ShapeError("one_hot: num_classes cannot be found from an empty input; give it")
         num_classes = int(nd.max(tensor.data).item()) + 1
-    if tensor.size and not 0 <= nd.min(tensor.data).item() <= nd.max(tensor.data).item() < num_classes:
-        raise nd.IndexingError(f"one_hot: the input has numbers outside of the {num_classes} classes")
+    check_range(tensor.data, num_classes, f"one_hot: the input has numbers outside of the {num_classes} classes: {{}}")
     return Tensor(nd.one_hot(tensor.data, num_classes, dtype=nd.int64))

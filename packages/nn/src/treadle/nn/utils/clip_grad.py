@@ -119,6 +119,15 @@ def _checked_norm(arrays: list[nd.NDArray], norm_type: float, error_if_nonfinite
     return total
 
 
+def _is_host(device: nd.Device) -> bool:
+    return device.type in ("cpu", "numpy")
+
+
+def _roomy(gradient: nd.NDArray) -> nd.NDArray:
+    """Where the result cannot be looked at without waiting: in float64, in which no square of a float32 overflows."""
+    return gradient if _is_host(gradient.device) or gradient.dtype is not nd.float32 else gradient.astype(nd.float64)
+
+
 def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
     """The norm of all elements as a 0-d array on the first gradient's device; that of halves in float32."""
     device = gradients[0].device
@@ -126,7 +135,7 @@ def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
     if norm_type == inf:
         parts = [nd.max(nd.abs(gradient)) for gradient in gradients if gradient.size]
     elif norm_type == 2.0:
-        parts = [nd.sum(nd.square(gradient)) for gradient in gradients]
+        parts = [nd.sum(nd.square(_roomy(gradient))) for gradient in gradients]
     else:
         parts = [nd.sum(nd.pow(nd.abs(gradient), norm_type)) for gradient in gradients]
     if not parts:
@@ -137,7 +146,7 @@ def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
     total = nd.sum(stacked)
     if norm_type != 2.0:
         return nd.pow(total, 1.0 / norm_type)
-    length = nd.sqrt(total)
-    if device.type in ("cpu", "numpy") and not _LEAST < length.item() < inf:  # squares overflowed, or vanished
+    length = nd.sqrt(total).astype(gradients[0].dtype, copy=False)
+    if _is_host(device) and not _LEAST < length.item() < inf:  # squares overflowed, or vanished
         length = nd.linalg.vector_norm(nd.stack([nd.linalg.vector_norm(each) for each in gradients]))
     return length

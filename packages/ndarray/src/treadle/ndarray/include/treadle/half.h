@@ -10,6 +10,21 @@
 
 #include "scalar_math.h"
 
+#ifdef __CUDA_ARCH__ /* one instruction (PTX ISA, cvt), with a NaN of its own */
+TD_FN float td_f16_to_f32(td_f16 half)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
+    return x;
+}
+
+TD_FN td_f16 td_f32_to_f16(float x)
+{
+    td_f16 half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    return half;
+}
+#else
 TD_FN float td_f16_to_f32(td_f16 half)
 {
     uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13;
@@ -30,6 +45,7 @@ TD_FN td_f16 td_f32_to_f16(float x)
     uint32_t half = magnitude < 0x38800000u ? small : magnitude < 0x47800000u ? normal : large;
     return (td_f16)(half | sign >> 16);
 }
+#endif
 
 TD_FN float td_bf16_to_f32(td_bf16 half) { return td_bits_to_f32((int32_t)((uint32_t)half << 16)); }
 

@@ -3,6 +3,7 @@
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.ndarray.ranges import check_range
 from treadle.nn.functional._fused import is_half
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, reduced
 
@@ -159,8 +160,7 @@ def _classes(loss: str, classes: nd.NDArray, number: int) -> nd.NDArray:
     if classes.dtype.kind not in "iu":
         raise nd.DTypeError(f"{loss}: targets must be integer class indices, not {classes.dtype.name}")
     classes = nd.astype(classes, nd.int64, copy=False)
-    if classes.size and bool(nd.any((classes < 0) | (classes >= number))):
-        raise nd.IndexingError(f"{loss}: a target is outside of the {number} classes")
+    check_range(classes, number, f"{loss}: target {{}} is outside of the {number} classes")
     return classes
 
 
