@@ -88,7 +88,7 @@ class BuildKernels(build_ext):
         host = ",".join(["-fPIC", "-fvisibility=hidden", *host_warnings()])
         command = [str(toolkit.nvcc), *nvcc_options(), "-Xcompiler", host, "-I", array_headers()]
         return [
-            [*command, *architectures(specific=is_specific(source)), "-c", str(source), "-o", object_of(source, folder)]
+            [*command, *architecture_options(source), "-c", str(source), "-o", object_of(source, folder)]
             for source in sources(KERNELS)
         ]
 
@@ -102,6 +102,13 @@ def sources(*folders: Path) -> list[Path]:
 def is_specific(source: Path) -> bool:
     """Whether a source has code for one architecture alone, such as Hopper's 90a."""
     return "__CUDA_ARCH_FEAT_SM" in source.read_text()
+
+
+def architecture_options(source: Path) -> list[str]:
+    """What to compile a source for; the host code of a specific one is told whether it has kernels for 90a."""
+    specific = is_specific(source)
+    options = architectures(specific=specific)
+    return [*options, "-DTREADLE_CUDA_SM_90A"] if specific and any("sm_90a" in each for each in options) else options
 
 
 def object_of(source: Path, folder: Path) -> str:

@@ -85,19 +85,11 @@ TD_DEVICE void store_sums(const Product &plan, char *out, int64_t matrix, int64_
                           const Sums &sums)
 {
     const Lane lane = this_lane();
-    auto *parts = reinterpret_cast<float *>(plan.parts.sums) + matrix * plan.rows * plan.columns;
     TD_UNROLL
     for (int at = 0; at < ROW_FRAGMENTS * COLUMN_FRAGMENTS * 4; at++) {
         const int m = at / (4 * COLUMN_FRAGMENTS), n = at / 4 % COLUMN_FRAGMENTS, i = at % 4;
-        const int64_t row = row0 + lane.row + 16 * m + lane.group + i / 2 * 8;
-        const int64_t column = column0 + lane.column + 8 * n + 2 * lane.pair + i % 2;
-        if (row >= plan.rows || column >= plan.columns)
-            continue;
-        if (plan.parts.count > 1)
-            parts[row * plan.columns + column] = sums[m][n][i];
-        else
-            *reinterpret_cast<typename Kind::T *>(out + row * plan.out_row + column * plan.out_column) =
-                static_cast<typename Kind::T>(sums[m][n][i]);
+        store_sum<typename Kind::T>(plan, out, matrix, row0 + lane.row + 16 * m + lane.group + i / 2 * 8,
+                                    column0 + lane.column + 8 * n + 2 * lane.pair + i % 2, sums[m][n][i]);
     }
 }
 
@@ -157,7 +149,7 @@ bool multiplies_matrices()
 
 bool multiplies_by_instruction(int dtype)
 {
-    return dtype == TD_f16 || dtype == TD_bf16 || (dtype == TD_f32 && tf32_allowed);
+    return (dtype == TD_f16 || dtype == TD_bf16 || (dtype == TD_f32 && tf32_allowed)) && multiplies_matrices();
 }
 
 int multiply_by_instruction(Product &plan, int dtype)
