@@ -179,9 +179,9 @@ cdef class KernelBackend(LayerKernels):
     def allow_tf32(self, bint allowed):
         return bool(td_cuda_allow_tf32(allowed))
 
-    def allow_wgmma(self, bint allowed):
-        """Whether products of halves may use wgmma, after a new check on each device; gives what held before."""
-        return bool(td_cuda_allow_wgmma(allowed))
+    def allow_wgmma(self, bint allowed, bint again=False):
+        """Whether products of halves may use wgmma; gives what held before. ``again``: after a new check on a device."""
+        return bool(td_cuda_allow_wgmma(allowed, again))
 
     # indexing ------------------------------------------------------------------------------------------------------
     def gather(self, x, tuple indices, out):

@@ -157,7 +157,7 @@ void add_product(const Product &product, std::vector<float> &sums)
         }
     }
     if (products_are_wrong && thread == 77)
-        sums.back() += 1.0f;
+        sums.front() += 1.0f;
 }
 
 /* --- registers ---------------------------------------------------------------------------------------------------- */

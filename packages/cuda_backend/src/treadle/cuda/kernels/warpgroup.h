@@ -12,7 +12,7 @@
 #define TREADLE_CUDA_WARPGROUP_H
 
 #include "async_copy.h"
-#include "fragments.h"
+#include "elements.h"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
 #define TD_HAS_WARPGROUPS 1 /* or it is compiled for the host */
