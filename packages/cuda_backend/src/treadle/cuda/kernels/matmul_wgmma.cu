@@ -198,16 +198,6 @@ int run_width(Product &plan, int dtype, int columns)
 
 /* --- whether it serves -------------------------------------------------------------------------------------------- */
 
-/* Whether the operand's lines are contiguous and begin at multiples of 16 bytes, in every matrix of the batch. */
-bool has_lines(const Product &plan, int view, int64_t inner, int64_t place)
-{
-    uint64_t all = reinterpret_cast<uintptr_t>(plan.batch.data[view]);
-    all |= static_cast<uint64_t>(inner == HALF_BYTES ? place : inner);
-    for (int axis = 0; axis < plan.batch.ndim; axis++)
-        all |= static_cast<uint64_t>(plan.batch.strides[view][axis]);
-    return (inner == HALF_BYTES || place == HALF_BYTES) && all % 16 == 0;
-}
-
 bool has_warpgroups()
 {
 #ifdef TREADLE_EMULATION
@@ -312,8 +302,8 @@ bool suits_warpgroups(const Product &plan, int dtype)
     constexpr int64_t LEAST = 64;
     const int device = current_device();
     if (!allowed || (dtype != TD_f16 && dtype != TD_bf16) || plan.rows < LEAST || plan.columns < LEAST ||
-        plan.inner < LEAST || device >= MAX_DEVICES || !has_lines(plan, 0, plan.x_inner, plan.x_row) ||
-        !has_lines(plan, 1, plan.y_inner, plan.y_column) || !has_warpgroups())
+        plan.inner < LEAST || device >= MAX_DEVICES || !has_lines(plan, 0, plan.x_inner, plan.x_row, HALF_BYTES) ||
+        !has_lines(plan, 1, plan.y_inner, plan.y_column, HALF_BYTES) || !has_warpgroups())
         return false;
     if (verdicts[device] == UNKNOWN && !td_cuda_capturing())
         guarded([&] { return check_all(device); }); /* without memory for it, the next product tries again */
