@@ -24,10 +24,12 @@ PACKAGE = HERE.parent / "src" / "treadle" / "cuda"
 ROWS, COLUMNS, INNER = 64, 128, 16
 SECOND = 1 << 14
 """Where y begins."""
-WRONG = (
-    "nothing no_copy_wait no_copy_commit no_proxy_fence no_fence no_commit no_wait read_early write_early overwrite "
-    "one_warp_less other_descriptor late_proxy_fence unaligned_copy"
-).split()
+WRONG = [
+    "nothing",
+    *("no_copy_wait", "no_copy_commit", "no_proxy_fence", "no_fence", "no_commit", "no_wait", "read_early"),
+    *("write_early", "overwrite", "one_warp_less", "other_descriptor", "late_proxy_fence", "unaligned_copy"),
+]
+"""The steps of emulator_wgmma.cu's Wrong, in its order."""
 MODES = {128: 1, 64: 2, 32: 3, 16: 0}
 """Bytes of a line, and bits 62 and 63 of the descriptor; 16 is no swizzling."""
 
@@ -63,7 +65,7 @@ class Operand:
     def __init__(self, matrix: np.ndarray, line: int, inner_lines: bool, start: int = 0) -> None:
         self.matrix, self.line, self.inner_lines, self.start = matrix, line, inner_lines, start
         self.atom = 8 * line
-        places, steps = matrix.shape
+        places = matrix.shape[0]
         # Two atoms that follow each other in the order that the strides do not take for granted.
         self.blocks = places // 8 if inner_lines or line == 16 else places // (line // 2)
         if inner_lines:

@@ -1,5 +1,6 @@
-"""Products of halves by wgmma: every layout, edges, batches and strides, parts of the inner axis, and the choice between
-it and the matrix instruction of a warp. Whole numbers, whose sums are exact, against NumPy."""
+"""Products of halves by wgmma: every layout, edges, batches and strides, parts of the inner axis, and the choice
+between it and the matrix instruction of a warp. Whole numbers, whose sums are exact, against NumPy.
+"""
 
 from collections.abc import Iterator
 
@@ -126,7 +127,8 @@ def test_a_wrong_instruction_is_found_and_not_used(checked: None) -> None:
     x, y = whole((64, 64)), whole((64, 64), 1)
     left, right = on("cuda_emulated", x, "float16"), on("cuda_emulated", y, "float16")
     _emulated.break_products(True)
-    with pytest.warns(treadle.cuda.KernelWarning, match=r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> differ"):
+    said = r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> differ"
+    with pytest.warns(treadle.cuda.KernelWarning, match=said):
         got = left @ right
     check(got, x @ y)
     check(left @ right, x @ y)

@@ -2,12 +2,13 @@
 
     python tools/mutants.py [--jobs N] [-k TEXT] [--list]
 
-The kernels are built for the host. A mutant is one .cu file compiled again with one ``__syncthreads`` or ``__syncwarp``
-or one call that orders asynchronous copies and products left out, of its own or of a header it includes, or with one
-warp intrinsic giving each lane its own value; the library is linked from it and the other objects, and the tests of the kernel's family run until the first fails. A mutant that
-no test kills must stand in ``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that
-stands there and is killed, or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all
-that decides them, so that a second run only does what has changed.
+The kernels are built for the host. A mutant is one .cu file compiled again with one ``__syncthreads`` or
+``__syncwarp`` or one call that orders asynchronous copies and products left out, of its own or of a header it
+includes, or with one warp intrinsic giving each lane its own value; the library is linked from it and the other
+objects, and the tests of the kernel's family run until the first fails. A mutant that no test kills must stand in
+``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that stands there and is killed,
+or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all that decides them, so that a
+second run only does what has changed.
 """
 
 import argparse
@@ -43,7 +44,8 @@ require_compiler = treadle_cuda_build.require_compiler
 
 BARRIER = re.compile(r"__(?:syncthreads|syncwarp)\w*\s*\([^()]*\)")
 ORDER = re.compile(
-    r"(?<!void )(?<!::)\b(?:(?:commit|publish)_copies|(?:begin|commit)_products|wait_for_(?:copies|products)<[^<>;]*>)\(\)"
+    r"(?<!void )(?<!::)\b(?:(?:commit|publish)_copies|(?:begin|commit)_products|"
+    r"wait_for_(?:copies|products)<[^<>;]*>)\(\)"
 )
 """What orders asynchronous copies and products."""
 EXCHANGE = re.compile(r"__(?:shfl_(?:up_|down_|xor_)?|ballot_|any_|all_)sync\s*\(")

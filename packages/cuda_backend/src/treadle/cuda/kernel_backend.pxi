@@ -180,7 +180,7 @@ cdef class KernelBackend(LayerKernels):
         return bool(td_cuda_allow_tf32(allowed))
 
     def allow_wgmma(self, bint allowed, bint again=False):
-        """Whether products of halves may use wgmma; gives what held before. ``again``: after a new check on a device."""
+        """Whether products of halves may use wgmma; gives what held before. ``again``: after a new check."""
         return bool(td_cuda_allow_wgmma(allowed, again))
 
     # indexing ------------------------------------------------------------------------------------------------------
