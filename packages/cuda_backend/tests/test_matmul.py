@@ -169,6 +169,17 @@ def test_tf32(device: str, grid: int, schedule: str, tf32: None, size: tuple[int
     assert (np.abs(got - x.astype(np.float64) @ y) > bound).any(), "it is of rounded operands"
 
 
+@pytest.mark.parametrize(("dtype", "transposed"), [("float16", False), ("bfloat16", True), ("float32", False)])
+def test_large_tiles_of_the_matrix_instruction(device: str, tf32: None, dtype: str, transposed: bool) -> None:
+    """Enough of them to fill a device, with edges; few steps of the inner axis, so that no other instruction serves."""
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (24, 136, 40), "float32"), integers(generator, (40, 200), "float32")
+    left, right = nd.asarray(x, device=device).astype(dtype), nd.asarray(y, device=device).astype(dtype)
+    if transposed:
+        left, right = left.mT.copy().mT, right.T.copy().T
+    np.testing.assert_array_equal((left @ right).astype("float32").numpy(), x @ y)
+
+
 def test_tf32_of_ties_and_special_values(device: str, tf32: None) -> None:
     """Through the identity, which keeps a row of the operand as it is rounded."""
     tie, below = 1.0 + 2.0**-11, 1.0 + 2.0**-11 - 2.0**-23

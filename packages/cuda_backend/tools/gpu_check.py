@@ -50,7 +50,7 @@ SHARES = {"build": 260, "tests": 120, "timings": 100, "sanitizer": 60}
 """The most seconds that a stage may take, in the order of the stages."""
 GRACE = 10.0
 """Seconds in which what is interrupted may tell what it has found."""
-APART = ("build", "emulator", "failures", "gpu_check", "mutants", "schedules")
+APART = ("build", "emulator", "emulator_wgmma", "failures", "gpu_check", "mutants", "schedules")
 """Tests of the kernels' package that are of the emulation or of tools."""
 
 

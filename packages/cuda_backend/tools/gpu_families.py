@@ -20,6 +20,7 @@ def main() -> None:
     x = nd.asarray(generator.normal(size=(70, 90)).astype(np.float32), device=device)
     whole = nd.asarray(generator.integers(0, 50, 700), device=device)
     long = nd.asarray(generator.normal(size=70000), device=device)
+    aligned = long[: 200 * 136].reshape(200, 136).astype("bfloat16")
     image = nd.reshape(x[:64], (2, 4, 8, 90))
 
     def attend() -> object:
@@ -59,6 +60,7 @@ def main() -> None:
         "variance": lambda: (nd.var(long), nd.var(x, axis=0)),
         "matmul": lambda: (x @ x.T, x[:3].astype("int32") @ x.T.astype("int32"), long.reshape(2, -1) @ long[:35000]),
         "matmul of halves": lambda: x.astype("bfloat16") @ x.T.astype("bfloat16"),
+        "matmul of aligned halves": lambda: aligned.T @ aligned,
         "conv": lambda: nd.conv(x.reshape(7, 10, 9, 10), x[:45].reshape(45, 10, 3, 3), padding=1),
         "gather": lambda: x[whole],
         "scatter": lambda: nd.scatter_add(nd.zeros((50,), dtype="int64", device=device), whole, whole),

@@ -30,11 +30,15 @@ PRODUCTS = (
     ("matmul", "float32", 4096, 0.9),
     ("matmul", "float64", 2048, 0.5),
     ("matmul", "complex64", 2048, 0.5),
-    ("matmul_mma", "bfloat16", 8192, 0.75),
-    ("matmul_mma", "float16", 8192, 0.75),
+    ("matmul_wgmma", "bfloat16", 8192, 0.75),
+    ("matmul_wgmma", "bfloat16 TT", 8192, 0.75),
+    ("matmul_wgmma", "float16", 8192, 0.75),
+    ("matmul_wgmma", "float16", 1024, 0.75),
+    ("matmul_mma", "bfloat16", 8192, 0.5),
     ("matmul_mma", "tf32", 8192, 0.75),
 )
-"""Family, dtype, size, and the speed that is wanted, of PyTorch's."""
+"""Family, dtype, size, and the speed that is wanted, of PyTorch's. TT: both operands transposed. Where the device has
+no wgmma, or the check has found it wrong, matmul_mma serves the rows of both."""
 
 
 @dataclass
@@ -283,11 +287,15 @@ def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
     """Matrix products, of which multiplications and additions are counted."""
     found = []
     for family, kind, n, goal in PRODUCTS:
-        size, dtype = 96 if quick else n, "float32" if kind == "tf32" else kind
+        size, dtype = 96 if quick else n, "float32" if kind == "tf32" else kind.partition(" ")[0]
         (x, tx), (y, ty) = arrays.pair(size, size, dtype=dtype), arrays.pair(size, size, dtype=dtype)
+        if kind.endswith("TT"):
+            x, y, tx, ty = x.T, y.T, tx if tx is None else tx.T, ty if ty is None else ty.T
         ours, theirs = product(x, y), product(tx, ty)
         if kind == "tf32":
             ours, theirs = with_tf32(arrays, ours, theirs)
+        elif family == "matmul_mma":
+            ours = without_wgmma(arrays, ours)
         flops = (8.0 if kind == "complex64" else 2.0) * size**3
         found.append(Row(family, f"{kind} {size}", ours, theirs, 0, flops, goal))
     return found
@@ -313,6 +321,17 @@ def with_tf32(
         arrays.torch.backends.cuda.matmul.allow_tf32 = False
 
     return here, there
+
+
+def without_wgmma(arrays: Arrays, ours: Callable[[], Any]) -> Callable[[], Any]:
+    backend = treadle.cuda.backend() if arrays.device == "cuda" else treadle.cuda.emulated_backend()
+
+    def call() -> None:
+        before = backend.allow_wgmma(False)
+        ours()
+        backend.allow_wgmma(before)
+
+    return call
 
 
 def training_rows(arrays: Arrays, quick: bool) -> list[Row]:

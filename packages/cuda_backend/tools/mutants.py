@@ -2,12 +2,13 @@
 
     python tools/mutants.py [--jobs N] [-k TEXT] [--list]
 
-The kernels are built for the host. A mutant is one .cu file compiled again with one ``__syncthreads`` or ``__syncwarp``
-left out, of its own or of a header it includes, or with one warp intrinsic giving each lane its own value; the library
-is linked from it and the other objects, and the tests of the kernel's family run until the first fails. A mutant that
-no test kills must stand in ``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that
-stands there and is killed, or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all
-that decides them, so that a second run only does what has changed.
+The kernels are built for the host. A mutant is one .cu file compiled again with one ``__syncthreads`` or
+``__syncwarp`` or one call that orders asynchronous copies and products left out, of its own or of a header it
+includes, or with one warp intrinsic giving each lane its own value; the library is linked from it and the other
+objects, and the tests of the kernel's family run until the first fails. A mutant that no test kills must stand in
+``tests/redundant_barriers.toml`` with the proof that the barrier is redundant; one that stands there and is killed,
+or is gone, is an error too. Verdicts are kept in ``build/mutants`` by a hash of all that decides them, so that a
+second run only does what has changed.
 """
 
 import argparse
@@ -42,6 +43,11 @@ HOST_OPTIONS, array_headers = treadle_cuda_build.HOST_OPTIONS, treadle_cuda_buil
 require_compiler = treadle_cuda_build.require_compiler
 
 BARRIER = re.compile(r"__(?:syncthreads|syncwarp)\w*\s*\([^()]*\)")
+ORDER = re.compile(
+    r"(?<!void )(?<!::)\b(?:(?:commit|publish)_copies|(?:begin|commit)_products|"
+    r"wait_for_(?:copies|products)<[^<>;]*>)\(\)"
+)
+"""What orders asynchronous copies and products."""
 EXCHANGE = re.compile(r"__(?:shfl_(?:up_|down_|xor_)?|ballot_|any_|all_)sync\s*\(")
 FUNCTION = re.compile(r"(\w+)\((?:[^(){};]|\([^(){};]*\))*\)\s*(?:const\s*)?\n\s*\{")
 INCLUDE = re.compile(r'#include "([\w.]+)"')
@@ -98,7 +104,7 @@ def changes(file: Path) -> list[tuple[str, int, int, int, str]]:
     """Function, number within it, begin, end and replacement of every change to a file."""
     text = without_comments(file.read_text())
     functions = [(found.start(), found[1]) for found in FUNCTION.finditer(text)]
-    places = [(found.start(), found.end(), "") for found in BARRIER.finditer(text)]
+    places = [(found.start(), found.end(), "") for order in (BARRIER, ORDER) for found in order.finditer(text)]
     for found in EXCHANGE.finditer(text):
         end, value = second_argument(text, found.end())
         places.append((found.start(), end, f"({value})"))
@@ -147,6 +153,7 @@ def tests_of(unit: str) -> list[str]:
     apart: tuple[str, ...] = (
         "test_build.py",
         "test_emulator.py",
+        "test_emulator_wgmma.py",
         "test_gpu_check.py",
         "test_mutants.py",
         "test_interchange.py",

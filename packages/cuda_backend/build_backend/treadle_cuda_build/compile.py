@@ -89,15 +89,7 @@ class BuildKernels(build_ext):
         host = ",".join(["-fPIC", "-fvisibility=hidden", *host_warnings()])
         command = [str(toolkit.nvcc), *nvcc_options(), "-Xcompiler", host, "-I", array_headers()]
         return [
-            [
-                *command,
-                *rounding(source),
-                *architectures(specific=is_specific(source)),
-                "-c",
-                str(source),
-                "-o",
-                object_of(source, folder),
-            ]
+            [*command, *rounding(source), *architecture_options(source), "-c", str(source), "-o", object_of(source, folder)]
             for source in sources(KERNELS)
         ]
 
@@ -117,6 +109,13 @@ def rounding(source: Path) -> list[str]:
     """Products are rounded before they are added, as on the host, so that sums of products that cancel do so here too;
     only where products are the work are they fused."""
     return [] if source.stem.split("_")[0] in PRODUCTS else ["-fmad=false"]
+
+
+def architecture_options(source: Path) -> list[str]:
+    """What to compile a source for; the host code of a specific one is told whether it has kernels for 90a."""
+    specific = is_specific(source)
+    options = architectures(specific=specific)
+    return [*options, "-DTREADLE_CUDA_SM_90A"] if specific and any("sm_90a" in each for each in options) else options
 
 
 def object_of(source: Path, folder: Path) -> str:

@@ -20,7 +20,7 @@ from treadle.cuda.devices import (
     reset_peak,
     synchronize,
 )
-from treadle.cuda.errors import CaptureError, DeviceMemoryError
+from treadle.cuda.errors import CaptureError, DeviceMemoryError, KernelWarning
 from treadle.cuda.graphs import Captured, Graph, capture
 from treadle.cuda.interchange import array_interface, from_array_interface
 from treadle.cuda.streams import Event, Stream, copy_async, current_stream, pinned_empty
@@ -31,6 +31,7 @@ __all__ = [
     "DeviceMemoryError",
     "Event",
     "Graph",
+    "KernelWarning",
     "Stream",
     "allow_tf32",
     "array_interface",

@@ -66,6 +66,8 @@ cdef extern from "api.h" nogil:
     int td_cuda_sort(const td_view *x, int axis, int descending, const td_view *values, const td_view *places)
     int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     int td_cuda_allow_tf32(int allowed)
+    int td_cuda_allow_wgmma(int allowed, int again)
+    const char *td_cuda_wgmma_warning()
     int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
                      const td_view *out)
     int td_cuda_gather(const td_view *x, const td_view *indices, int count, const td_view *out)

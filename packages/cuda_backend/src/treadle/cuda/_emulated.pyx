@@ -12,6 +12,9 @@ cdef extern from "cuda_runtime.h" namespace "emulation":
     void c_set_memory_limit "emulation::set_memory_limit" (size_t nbytes)
     void c_fail_host_allocation "emulation::fail_host_allocation" (size_t count)
 
+cdef extern from "asynchronous.h" namespace "emulation":
+    void c_break_products "emulation::break_products" (bint broken)
+
 
 def set_schedule(str schedule):
     """The order in which blocks and threads run: "forward" or "reversed". A kernel without races cares for neither."""
@@ -32,6 +35,11 @@ def set_memory_limit(size_t nbytes):
 def fail_host_allocation(size_t count):
     """Let the count-th shared array that threads ask for from now on fail for want of host memory; 0: none."""
     c_fail_host_allocation(count)
+
+
+def break_products(bint broken):
+    """Let the emulated wgmma be wrong in one element, as a GPU's might be that has never run it."""
+    c_break_products(broken)
 
 
 set_schedule(os.environ.get("TREADLE_EMULATION_SCHEDULE", "forward"))

@@ -162,14 +162,22 @@ cdef class KernelBackend(LayerKernels):
 
     def matmul(self, x, y, out):
         cdef td_view views[3]
+        cdef const char *wrong
         self.use(out)
         read_view(x, &views[0])
         read_view(y, &views[1])
         read_view(out, &views[2])
         check(td_cuda_matmul(&views[0], &views[1], &views[2]), "matmul")
+        wrong = td_cuda_wgmma_warning()
+        if wrong != NULL:
+            warn_of_kernel(wrong.decode(), str(out.device))
 
     def allow_tf32(self, bint allowed):
         return bool(td_cuda_allow_tf32(allowed))
+
+    def allow_wgmma(self, bint allowed, bint again=False):
+        """Whether products of halves may use wgmma; gives what held before. ``again``: after a new check."""
+        return bool(td_cuda_allow_wgmma(allowed, again))
 
     # indexing ------------------------------------------------------------------------------------------------------
     def gather(self, x, tuple indices, out):

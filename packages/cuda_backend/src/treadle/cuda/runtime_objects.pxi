@@ -14,7 +14,7 @@ from treadle.ndarray.random import default_generator
 
 from treadle.cuda._runtime_api cimport *
 
-from treadle.cuda.errors import CaptureError, DeviceMemoryError
+from treadle.cuda.errors import CaptureError, DeviceMemoryError, warn_of_kernel
 
 cdef int handles = 0  # streams and graphs that exist
 cdef object current = local()  # of each thread: streams, by device, and the graph that is captured

@@ -56,6 +56,8 @@ enum cudaError_t {
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
 enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed = 2 };
 constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0, cudaEventDisableTiming = 2;
@@ -117,7 +119,8 @@ struct Call {
 };
 
 /* Runs the call once for every thread of the grid: at once, or when it is the turn of the stream. */
-cudaError_t launch(const cudaLaunchConfig_t &config, size_t parameter_bytes, const Call &call);
+cudaError_t launch(const cudaLaunchConfig_t &config, size_t parameter_bytes, const Call &call, const void *kernel);
+cudaError_t set_dynamic_limit(const void *kernel, int nbytes);
 
 /* What a test may set: bytes that a device has; the host allocation, counted from now, that fails; 0 for none. */
 void set_memory_limit(size_t nbytes);
@@ -168,9 +171,15 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     auto launch = [&](Parameters... parameters) {
         auto body = [=] { kernel(parameters...); };
         constexpr size_t nbytes = (sizeof(Parameters) + ... + 0);
-        return emulation::launch(*config, nbytes, emulation::call_of(body));
+        return emulation::launch(*config, nbytes, emulation::call_of(body),
+                                 reinterpret_cast<const void *>(kernel));
     };
     return launch(std::forward<Arguments>(arguments)...);
+}
+
+template <class Kernel> cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute, int value)
+{
+    return emulation::set_dynamic_limit(reinterpret_cast<const void *>(kernel), value);
 }
 
 /* --- what kernels call -------------------------------------------------------------------------------------------- */

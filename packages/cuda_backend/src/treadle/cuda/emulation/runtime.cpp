@@ -19,6 +19,7 @@ namespace {
 constexpr size_t ALIGNMENT = 256; /* what cudaMalloc promises */
 constexpr size_t UNLIMITED = size_t{1} << 46;
 constexpr int MAX_DEVICES = 64;
+constexpr size_t MAX_PARAMETER_BYTES = 4096;
 
 struct Block {
     size_t nbytes;
@@ -35,6 +36,7 @@ size_t from_environment(const char *name, size_t otherwise)
 size_t memory_limit = from_environment("TREADLE_EMULATED_MEMORY", UNLIMITED);
 size_t in_use[MAX_DEVICES];
 thread_local int device_of_thread = 0;
+std::map<const void *, size_t> dynamic_limits; /* of kernels that asked for more than others have */
 
 std::map<const void *, Block> &blocks()
 {
@@ -99,6 +101,27 @@ bool is_pinned(const void *memory)
 }
 
 void set_memory_limit(size_t nbytes) { memory_limit = nbytes ? nbytes : UNLIMITED; }
+
+/* Of the technical specifications, for every compute capability from 7.5 on. */
+bool within_limits(const cudaLaunchConfig_t &config, size_t parameter_bytes, const void *kernel)
+{
+    const auto asked = dynamic_limits.find(kernel);
+    const size_t dynamic_limit = asked == dynamic_limits.end() ? MAX_SHARED_BYTES : asked->second;
+    const dim3 &grid = config.gridDim, &block = config.blockDim;
+    size_t count = size_t{block.x} * block.y * block.z;
+    return count > 0 && count <= MAX_THREADS && block.z <= 64 && grid.x > 0 && grid.x <= 0x7FFFFFFFu && grid.y > 0 &&
+           grid.y <= 65535 && grid.z > 0 && grid.z <= 65535 && config.dynamicSmemBytes <= dynamic_limit &&
+           parameter_bytes <= MAX_PARAMETER_BYTES;
+}
+
+cudaError_t set_dynamic_limit(const void *kernel, int nbytes)
+{
+    if (nbytes < 0 || static_cast<size_t>(nbytes) > MAX_DYNAMIC_BYTES)
+        return cudaErrorInvalidValue;
+    std::lock_guard<std::recursive_mutex> lock(guard);
+    dynamic_limits[kernel] = std::max(static_cast<size_t>(nbytes), MAX_SHARED_BYTES);
+    return cudaSuccess;
+}
 
 } // namespace emulation
 

@@ -28,9 +28,7 @@ namespace emulation {
 namespace {
 
 constexpr int WARP = 32;
-constexpr size_t MAX_THREADS = 1024;
-constexpr size_t MAX_SHARED_BYTES = 48 << 10;
-constexpr size_t MAX_PARAMETER_BYTES = 4096;
+constexpr size_t WINDOW_ALIGNMENT = 1024, DYNAMIC_BEGIN = 16;
 
 enum class State : uint8_t { unstarted, ready, at_barrier, at_collective, finished };
 
@@ -52,6 +50,21 @@ struct SharedArray {
     size_t nbytes;
 };
 
+/* Aligned to 16 bytes and no more, whatever the size; a kernel must not count on more. */
+struct DynamicShared {
+    std::unique_ptr<char, decltype(&free)> memory{nullptr, free};
+    size_t nbytes = 0;
+    char *begin() const { return memory ? memory.get() + DYNAMIC_BEGIN : nullptr; }
+    void reserve(size_t size)
+    {
+        void *found = nullptr;
+        nbytes = size;
+        if (size && posix_memalign(&found, WINDOW_ALIGNMENT, DYNAMIC_BEGIN + size) != 0)
+            throw std::bad_alloc();
+        memory.reset(static_cast<char *>(found));
+    }
+};
+
 void (*thread_body)(void *);
 void *thread_context;
 bool last_first = false;
@@ -66,7 +79,7 @@ Fibre main_fibre;
 std::vector<std::unique_ptr<Fibre>> fibres;
 std::vector<Fibre *> spare;
 std::map<const void *, SharedArray> shared_arrays;
-SharedArray dynamic;
+DynamicShared dynamic;
 size_t shared_bytes;
 
 /* The thread at a place of the schedule. */
@@ -280,8 +293,9 @@ bool run_block()
         thread.state = State::unstarted;
     for (auto &[declaration, array] : shared_arrays)
         memset(array.memory.get(), poison(), array.nbytes);
-    if (dynamic.memory)
-        memset(dynamic.memory.get(), poison(), dynamic.nbytes);
+    if (dynamic.nbytes)
+        memset(dynamic.begin(), poison(), dynamic.nbytes);
+    start_block(threads.size(), dynamic.begin(), dynamic.nbytes);
     for (;;) {
         run_warps();
         if (out_of_memory)
@@ -289,8 +303,10 @@ bool run_block()
         bool finished = true;
         for (const Thread &thread : threads)
             finished = finished && thread.state == State::finished;
-        if (finished)
+        if (finished) {
+            finish_block();
             return true;
+        }
         if (!release_block()) {
             diagnose();
             return false;
@@ -352,22 +368,30 @@ void *shared_array(const void *declaration, size_t nbytes)
         array = {std::make_unique<char[]>(nbytes), nbytes};
         memset(array.memory.get(), poison(), nbytes);
         shared_bytes += nbytes;
-        if (shared_bytes > MAX_SHARED_BYTES)
+        if (shared_bytes > (dynamic.nbytes > MAX_SHARED_BYTES ? MAX_DYNAMIC_BYTES : MAX_SHARED_BYTES))
             failure = "a block has at most 49152 bytes of shared memory";
     }
     return array.memory.get();
 }
 
-void *dynamic_shared() { return dynamic.memory.get(); }
+void *dynamic_shared() { return dynamic.begin(); }
+
+size_t current_thread() { return static_cast<size_t>(current - threads.data()); }
+
+std::string describe_current_thread()
+{
+    char text[160];
+    snprintf(text, sizeof text, "thread (%u, %u, %u) in block (%u, %u, %u)", threadIdx.x, threadIdx.y, threadIdx.z,
+             blockIdx.x, blockIdx.y, blockIdx.z);
+    return text;
+}
 
 static cudaError_t run_blocks(const cudaLaunchConfig_t &config)
 {
     gridDim = config.gridDim;
     blockDim = config.blockDim;
     shared_arrays.clear();
-    dynamic = {};
-    if (config.dynamicSmemBytes)
-        dynamic = {std::make_unique<char[]>(config.dynamicSmemBytes), config.dynamicSmemBytes};
+    dynamic.reserve(config.dynamicSmemBytes);
     shared_bytes = config.dynamicSmemBytes;
     failure.clear();
     out_of_memory = false;
@@ -384,16 +408,6 @@ static cudaError_t run_blocks(const cudaLaunchConfig_t &config)
         }
     }
     return cudaSuccess;
-}
-
-/* Of the technical specifications, for every compute capability from 7.5 on. */
-bool within_limits(const cudaLaunchConfig_t &config, size_t parameter_bytes)
-{
-    const dim3 &grid = config.gridDim, &block = config.blockDim;
-    size_t count = size_t{block.x} * block.y * block.z;
-    return count > 0 && count <= MAX_THREADS && block.z <= 64 && grid.x > 0 && grid.x <= 0x7FFFFFFFu && grid.y > 0 &&
-           grid.y <= 65535 && grid.z > 0 && grid.z <= 65535 && config.dynamicSmemBytes <= MAX_SHARED_BYTES &&
-           parameter_bytes <= MAX_PARAMETER_BYTES;
 }
 
 cudaError_t run_grid(const cudaLaunchConfig_t &config, void (*body)(void *), void *context)

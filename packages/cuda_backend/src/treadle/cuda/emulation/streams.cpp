@@ -142,10 +142,10 @@ void move(void *to, const void *from, size_t nbytes)
 
 cudaError_t finish_device(int device) { return finish_streams(device, false); }
 
-cudaError_t launch(const cudaLaunchConfig_t &config, size_t parameter_bytes, const Call &call)
+cudaError_t launch(const cudaLaunchConfig_t &config, size_t parameter_bytes, const Call &call, const void *kernel)
 {
     Lock lock(guard);
-    if (!within_limits(config, parameter_bytes))
+    if (!within_limits(config, parameter_bytes, kernel))
         return cudaErrorInvalidConfiguration;
     if (!config.stream)
         return put(nullptr, [&] { return run_grid(config, call.body, call.context); });

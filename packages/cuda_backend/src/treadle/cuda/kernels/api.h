@@ -75,10 +75,16 @@ int td_cuda_scan(int op, const td_view *x, int axis, const td_view *out);
 /* sort.cu. values or places may be null. */
 int td_cuda_sort(const td_view *x, int axis, int descending, const td_view *values, const td_view *places);
 
-/* matmul.cu, matmul_mma.cu */
+/* matmul.cu, matmul_mma.cu, matmul_wgmma.cu */
 int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out);
 /* Whether larger products of float32 may be computed from operands that are rounded to TF32; gives what held before. */
 int td_cuda_allow_tf32(int allowed);
+/* Whether products of halves may use wgmma where the device has it; gives what held before. again: before the next of
+ * them on a device it is checked once more. */
+int td_cuda_allow_wgmma(int allowed, int again);
+/* The name of a kernel that the calling thread's last check of wgmma has found wrong; null when there is none, and
+ * afterwards. */
+const char *td_cuda_wgmma_warning(void);
 
 /* conv.cu. forward: first is x and second weight; input: the gradient and weight; weight: the gradient and x. padding
  * is that before the first element of an axis. */

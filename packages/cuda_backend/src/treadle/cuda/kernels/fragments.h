@@ -4,6 +4,7 @@
 #ifndef TREADLE_CUDA_FRAGMENTS_H
 #define TREADLE_CUDA_FRAGMENTS_H
 
+#include "async_copy.h"
 #include "elements.h"
 
 namespace td {
@@ -18,7 +19,9 @@ template <class Half> struct Halves {
     using T = Half;
     using Stored = uint16_t;
     static constexpr int NUMBERS = 2;
+    static constexpr bool ROUNDS = false;
     static TD_DEVICE Stored bits(const char *at) { return *reinterpret_cast<const uint16_t *>(at); }
+    static TD_DEVICE uint32_t rounded(uint32_t word) { return word; }
     static TD_DEVICE float number(uint32_t word, int i)
     {
         Half half;
@@ -32,15 +35,47 @@ struct Tf32 {
     using T = float;
     using Stored = uint32_t;
     static constexpr int NUMBERS = 1;
-    static TD_DEVICE Stored bits(const char *at)
+    static constexpr bool ROUNDS = true;
+    static TD_DEVICE Stored bits(const char *at) { return rounded(*reinterpret_cast<const uint32_t *>(at)); }
+    static TD_DEVICE uint32_t rounded(uint32_t bits)
     {
-        const float x = *reinterpret_cast<const float *>(at);
-        if (!(x - x == 0.0f))
-            return x != x ? 0x7FFFE000u : td_f32_to_bits(x);
-        return (td_f32_to_bits(x) + 0x1000u) & ~0x1FFFu;
+        const uint32_t magnitude = bits & 0x7FFFFFFFu;
+        if (magnitude >= 0x7F800000u)
+            return magnitude > 0x7F800000u ? 0x7FFFE000u : bits;
+        return (bits + 0x1000u) & ~0x1FFFu;
     }
     template <class Word> static TD_DEVICE float number(Word word, int) { return td_bits_to_f32(word); }
 };
+
+/* Four matrices of 8 rows of 16 bytes from shared memory (PTX ISA, "ldmatrix"): lane 8 m + r names row r of matrix m,
+ * and gets of each its row lane / 4, word lane % 4; or, transposed, the halves number lane / 4 of the rows
+ * 2 (lane % 4) and the next. */
+template <bool TRANSPOSED> TD_DEVICE void load_matrices(uint32_t (&words)[4], const char *row)
+{
+#if !defined(TREADLE_EMULATION) && defined(__CUDA_ARCH__)
+    if constexpr (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(shared_address(row))
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(shared_address(row))
+                     : "memory");
+#elif defined(TREADLE_EMULATION)
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int matrix = 0; matrix < 4; matrix++) {
+        uint16_t halves[2];
+        for (int i = 0; i < 2; i++) {
+            const int source = 8 * matrix + (TRANSPOSED ? 2 * (lane % 4) + i : lane / 4);
+            const char *from = __shfl_sync(0xFFFFFFFFu, row, source);
+            memcpy(&halves[i], from + (TRANSPOSED ? lane / 4 : 2 * (lane % 4) + i) * 2, sizeof halves[i]);
+        }
+        memcpy(&words[matrix], halves, sizeof halves);
+    }
+#endif
+}
 
 /* The instruction by shuffles, for the emulation. */
 template <class Kind>

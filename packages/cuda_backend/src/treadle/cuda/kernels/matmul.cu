@@ -152,8 +152,7 @@ template <class T> int multiply_reals(Product &plan)
 bool suits_instruction(const Product &plan, int dtype)
 {
     constexpr int64_t LEAST = 32;
-    return multiplies_by_instruction(dtype) && plan.rows >= LEAST && plan.columns >= LEAST && plan.inner >= LEAST &&
-           multiplies_matrices();
+    return plan.rows >= LEAST && plan.columns >= LEAST && plan.inner >= LEAST && multiplies_by_instruction(dtype);
 }
 
 Product plan_product(const td_view *x, const td_view *y, const td_view *out)
@@ -185,7 +184,8 @@ int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     if (plan.rows == 0 || plan.columns == 0 || plan.batch.size == 0)
         return TD_OK;
     if (td::suits_instruction(plan, out->dtype))
-        return td::multiply_by_instruction(plan, out->dtype);
+        return td::suits_warpgroups(plan, out->dtype) ? td::multiply_by_warpgroups(plan, out->dtype)
+                                                      : td::multiply_by_instruction(plan, out->dtype);
     switch (out->dtype) {
     case TD_bool: return td::multiply<td::Tiling<td::Logic, 2, 2, 16>>(plan);
     case TD_i8:

@@ -1,8 +1,12 @@
-/* The matrix product by the matrix instruction of a warp: of halves by mma.m16n8k16, of floats rounded to TF32 by
- * mma.m16n8k8, with sums in float (PTX ISA, "Matrix fragments for mma.m16n8k16" and "for mma.m16n8k8"). In words of 32
- * bits, of two halves or one number of TF32, both instructions lay out their fragments alike. A block of four warps
- * computes a tile of ROWS x COLUMNS; each warp holds the sums of a quarter of it in registers. Both operands lie in
- * shared memory with the inner axis along rows, as the fragments read them. */
+/* The matrix product by the matrix instruction of a warp (fragments.h): of halves, and of floats rounded to TF32, with
+ * sums in float. In words of 32 bits, of two halves or one number of TF32, both are alike.
+ *
+ * A block computes a tile of Shape::ROWS x COLUMNS, and each of its warps the sums of a part of it in registers. The
+ * operands come to shared memory DEPTH steps of the inner axis at a time, into a ring of STAGES, so that two blocks are
+ * under way while one is multiplied. Operands with lines of 16 bytes, along the inner axis or along the rows or columns,
+ * are copied as they lie (async_copy.h) and brought into the order of the fragments by ldmatrix; others are gathered
+ * element by element into lines along the inner axis. The 16 bytes of a line are exchanged by its number, so that the
+ * eight rows that ldmatrix reads lie in different banks. */
 #include <atomic>
 
 #include "fragments.h"
@@ -12,132 +16,240 @@ namespace td {
 
 namespace {
 
-constexpr int ROWS = 64, COLUMNS = 64, WORDS = 16; /* a step brings so many words of the inner axis */
-constexpr int THREADS = 128;
-constexpr int PAD = 4; /* words that spread the eight rows of a fragment over the banks */
-constexpr int ROW_FRAGMENTS = 2, COLUMN_FRAGMENTS = 4; /* of 16 rows and of 8 columns, for a warp */
-static_assert(ROWS == COLUMNS, "one type serves both operands");
-
+constexpr int WORDS = 16, STAGES = 3; /* a block has so many words of the inner axis */
+constexpr int CHUNK = 16;             /* bytes */
+constexpr int INNER_LINE = WORDS * 4;
 template <class Kind> constexpr int DEPTH = WORDS * Kind::NUMBERS;
-template <class Kind> using Tile = typename Kind::Stored[ROWS][(WORDS + PAD) * Kind::NUMBERS];
+template <class Kind> constexpr int ITEM = 4 / Kind::NUMBERS;
 
-template <class Kind>
-TD_DEVICE void load_operand(Tile<Kind> &tile, const char *from, int64_t place_stride, int64_t step_stride, int places,
-                            int steps)
-{
-    const bool steps_first = magnitude(step_stride) < magnitude(place_stride);
-    for (int at = static_cast<int>(threadIdx.x); at < ROWS * DEPTH<Kind>; at += THREADS) {
-        const int place = steps_first ? at / DEPTH<Kind> : at % ROWS;
-        const int step = steps_first ? at % DEPTH<Kind> : at / ROWS;
-        typename Kind::Stored bits = 0;
-        if (place < places && step < steps)
-            bits = Kind::bits(from + place * place_stride + step * step_stride);
-        tile[place][step] = bits;
-    }
-}
+template <int ROWS_, int COLUMNS_, int WARP_ROWS, int WARP_COLUMNS> struct Shape {
+    static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, ACROSS = COLUMNS / WARP_COLUMNS;
+    static constexpr int THREADS = 32 * ROWS / WARP_ROWS * ACROSS;
+    static constexpr int STAGE = (ROWS + COLUMNS) * INNER_LINE; /* bytes */
+    static constexpr int M = WARP_ROWS / 16, N = WARP_COLUMNS / 8; /* fragments of a warp */
+};
+using Large = Shape<128, 128, 64, 32>;
+using Little = Shape<64, 64, 32, 32>;
 
-template <class Kind> TD_DEVICE uint32_t word_of(const Tile<Kind> &tile, int place, int word)
-{
-    uint32_t bits;
-    memcpy(&bits, &tile[place][word * Kind::NUMBERS], sizeof bits);
-    return bits;
-}
+template <class Shape> using Sums = float[Shape::M][Shape::N][4];
 
-using Sums = float[ROW_FRAGMENTS][COLUMN_FRAGMENTS][4];
-
-struct Lane {
-    int row, column, group, pair; /* the warp's quarter of the tile, and the lane's place in a fragment */
+/* An operand from the tile's first element on: the strides of its rows or columns and of the inner axis, how many of
+ * them exist, and whether it is copied in lines. */
+struct Source {
+    const char *from;
+    int64_t place, step;
+    int places;
+    bool in_lines;
 };
 
-TD_DEVICE Lane this_lane()
+/* Where a chunk of a line lies in a tile, whose lines run along the inner axis or hold PLACES rows or columns. */
+template <class Kind, int PLACES, bool INNER> TD_DEVICE int place_of(int line, int chunk)
 {
-    const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
-    return {warp / 2 * 16 * ROW_FRAGMENTS, warp % 2 * 8 * COLUMN_FRAGMENTS, thread % 32 / 4, thread % 4};
+    if (INNER)
+        return line * INNER_LINE + (chunk ^ line / 2 % 4) * CHUNK;
+    return line * PLACES * ITEM<Kind> + (chunk ^ line % 8) * CHUNK;
 }
 
-template <class Kind> TD_DEVICE void multiply_warp(const Tile<Kind> &x, const Tile<Kind> &y, Sums &sums)
+/* Gathers a block of an operand into lines along the inner axis. */
+template <class Kind, class Shape, int PLACES>
+TD_DEVICE void gather(char *to, const Source &source, const char *from, int steps)
 {
-    const Lane lane = this_lane();
-    TD_UNROLL
-    for (int word = lane.pair; word < WORDS; word += 8) {
-        uint32_t left[ROW_FRAGMENTS][4], right[COLUMN_FRAGMENTS][2];
-        TD_UNROLL
-        for (int m = 0; m < ROW_FRAGMENTS; m++)
-            TD_UNROLL
-            for (int part = 0; part < 4; part++)
-                left[m][part] =
-                    word_of<Kind>(x, lane.row + 16 * m + lane.group + part % 2 * 8, word + part / 2 * 4);
-        TD_UNROLL
-        for (int n = 0; n < COLUMN_FRAGMENTS; n++)
-            TD_UNROLL
-            for (int part = 0; part < 2; part++)
-                right[n][part] = word_of<Kind>(y, lane.column + 8 * n + lane.group, word + part * 4);
-        TD_UNROLL
-        for (int m = 0; m < ROW_FRAGMENTS; m++)
-            TD_UNROLL
-            for (int n = 0; n < COLUMN_FRAGMENTS; n++)
-                multiply_fragments<Kind>(sums[m][n], left[m], right[n]);
+    constexpr int STEPS = DEPTH<Kind>, IN_CHUNK = CHUNK / ITEM<Kind>;
+    const bool steps_first = magnitude(source.step) < magnitude(source.place);
+    for (int at = static_cast<int>(threadIdx.x); at < PLACES * STEPS; at += Shape::THREADS) {
+        const int place = steps_first ? at / STEPS : at % PLACES, step = steps_first ? at % STEPS : at / PLACES;
+        typename Kind::Stored bits = 0;
+        if (place < source.places && step < steps)
+            bits = Kind::bits(from + place * source.place + step * source.step);
+        char *there = to + place_of<Kind, PLACES, true>(place, step / IN_CHUNK) + step % IN_CHUNK * ITEM<Kind>;
+        *reinterpret_cast<typename Kind::Stored *>(there) = bits;
     }
 }
 
-template <class Kind>
+/* Calls work(to, line, chunk) for the chunks of a tile that are this thread's. */
+template <class Kind, class Shape, int PLACES, bool INNER, class Work> TD_DEVICE void for_chunks(char *tile, Work &&work)
+{
+    constexpr int LINES = INNER ? PLACES : DEPTH<Kind>;
+    constexpr int CHUNKS = (INNER ? DEPTH<Kind> : PLACES) * ITEM<Kind> / CHUNK, APART = Shape::THREADS / CHUNKS;
+    static_assert(APART % 8 == 0 && LINES % APART == 0, "a thread's chunks are exchanged alike");
+    const int first = static_cast<int>(threadIdx.x) / CHUNKS, chunk = static_cast<int>(threadIdx.x) % CHUNKS;
+    tile += place_of<Kind, PLACES, INNER>(first, chunk);
+    TD_UNROLL
+    for (int line = 0; line < LINES; line += APART)
+        work(tile + line * (INNER ? INNER_LINE : PLACES * ITEM<Kind>), first + line, chunk);
+}
+
+/* Starts to bring a block of an operand, of which `steps` of the inner axis exist, with zeros beyond the edges. */
+template <class Kind, class Shape, int PLACES, bool INNER>
+TD_DEVICE void start_block(char *tile, const Source &source, int64_t block, int steps)
+{
+    const char *from = source.from + block * DEPTH<Kind> * source.step;
+    if (INNER && !source.in_lines)
+        return gather<Kind, Shape, PLACES>(tile, source, from, steps);
+    const int lines = INNER ? source.places : steps, items = INNER ? steps : source.places;
+    const int64_t stride = INNER ? source.place : source.step;
+    for_chunks<Kind, Shape, PLACES, INNER>(tile, [&](char *to, int line, int chunk) {
+        const int left = items * ITEM<Kind> - chunk * CHUNK, bytes = left < 0 ? 0 : left < CHUNK ? left : CHUNK;
+        const int valid = line < lines ? bytes : 0;
+        copy_async(to, valid ? from + line * stride + chunk * CHUNK : source.from, valid);
+    });
+}
+
+/* Rounds what the thread itself has copied. */
+template <class Kind, class Shape, int PLACES, bool INNER> TD_DEVICE void round_block(char *tile, const Source &source)
+{
+    if (Kind::ROUNDS && source.in_lines)
+        for_chunks<Kind, Shape, PLACES, INNER>(tile, [&](char *at, int, int) {
+            uint32_t words[4];
+            memcpy(words, at, sizeof words);
+            for (uint32_t &word : words)
+                word = Kind::rounded(word);
+            memcpy(at, words, sizeof words);
+        });
+}
+
+/* Sixteen rows or columns from `place` on by eight words from chunk `chunk` on: the matrices lie behind each other along
+ * the inner axis first, or along the rows or columns first. */
+template <class Kind, int PLACES, bool INNER, bool PLACES_FIRST>
+TD_DEVICE void load_fragments(uint32_t (&words)[4], const char *tile, int place, int chunk)
+{
+    const int lane = static_cast<int>(threadIdx.x) % 32, first = lane / 8 % 2, second = lane / 16;
+    const int along_places = PLACES_FIRST ? first : second, along_inner = PLACES_FIRST ? second : first;
+    if constexpr (INNER) {
+        load_matrices<false>(
+            words, tile + place_of<Kind, PLACES, true>(place + 8 * along_places + lane % 8, chunk + along_inner));
+    } else if constexpr (Kind::NUMBERS == 2) {
+        const int step = 8 * (chunk + along_inner) + lane % 8;
+        load_matrices<true>(words, tile + place_of<Kind, PLACES, false>(step, place / 8 + along_places));
+    } else {
+        TD_UNROLL
+        for (int matrix = 0; matrix < 4; matrix++) {
+            const int step = 4 * (chunk + (PLACES_FIRST ? matrix / 2 : matrix % 2)) + lane % 4;
+            const int at = place + 8 * (PLACES_FIRST ? matrix % 2 : matrix / 2) + lane / 4;
+            memcpy(&words[matrix], tile + place_of<Kind, PLACES, false>(step, at / 4) + at % 4 * 4, 4);
+        }
+    }
+}
+
+template <class Shape> TD_DEVICE int warp_row() { return threadIdx.x / 32 / Shape::ACROSS * Shape::M * 16; }
+template <class Shape> TD_DEVICE int warp_column() { return threadIdx.x / 32 % Shape::ACROSS * Shape::N * 8; }
+
+template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
+TD_DEVICE void multiply_block(const char *x, const char *y, Sums<Shape> &sums)
+{
+    TD_UNROLL
+    for (int chunk = 0; chunk < WORDS / 4; chunk += 2) {
+        uint32_t left[Shape::M][4], right[Shape::N / 2][4];
+        TD_UNROLL
+        for (int m = 0; m < Shape::M; m++)
+            load_fragments<Kind, Shape::ROWS, X_INNER, true>(left[m], x, warp_row<Shape>() + 16 * m, chunk);
+        TD_UNROLL
+        for (int n = 0; n < Shape::N / 2; n++)
+            load_fragments<Kind, Shape::COLUMNS, Y_INNER, false>(right[n], y, warp_column<Shape>() + 16 * n, chunk);
+        TD_UNROLL
+        for (int m = 0; m < Shape::M; m++)
+            TD_UNROLL
+            for (int n = 0; n < Shape::N; n++) {
+                const uint32_t column[2] = {right[n / 2][n % 2 * 2], right[n / 2][n % 2 * 2 + 1]};
+                multiply_fragments<Kind>(sums[m][n], left[m], column);
+            }
+    }
+}
+
+template <class Kind, class Shape>
 TD_DEVICE void store_sums(const Product &plan, char *out, int64_t matrix, int64_t row0, int64_t column0,
-                          const Sums &sums)
+                          const Sums<Shape> &sums)
 {
-    const Lane lane = this_lane();
-    auto *parts = reinterpret_cast<float *>(plan.parts.sums) + matrix * plan.rows * plan.columns;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    row0 += warp_row<Shape>() + lane / 4;
+    column0 += warp_column<Shape>() + lane % 4 * 2;
     TD_UNROLL
-    for (int at = 0; at < ROW_FRAGMENTS * COLUMN_FRAGMENTS * 4; at++) {
-        const int m = at / (4 * COLUMN_FRAGMENTS), n = at / 4 % COLUMN_FRAGMENTS, i = at % 4;
-        const int64_t row = row0 + lane.row + 16 * m + lane.group + i / 2 * 8;
-        const int64_t column = column0 + lane.column + 8 * n + 2 * lane.pair + i % 2;
-        if (row >= plan.rows || column >= plan.columns)
-            continue;
-        if (plan.parts.count > 1)
-            parts[row * plan.columns + column] = sums[m][n][i];
-        else
-            *reinterpret_cast<typename Kind::T *>(out + row * plan.out_row + column * plan.out_column) =
-                static_cast<typename Kind::T>(sums[m][n][i]);
+    for (int at = 0; at < Shape::M * Shape::N * 4; at++) {
+        const int m = at / (4 * Shape::N), n = at / 4 % Shape::N, i = at % 4;
+        store_sum<typename Kind::T>(plan, out, matrix, row0 + 16 * m + i / 2 * 8, column0 + 8 * n + i % 2, sums[m][n][i]);
     }
 }
 
-template <class Kind>
-__global__ void __launch_bounds__(THREADS) matmul_mma_kernel(const __grid_constant__ Product plan)
+template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
+TD_DEVICE void multiply_blocks(const Source &x, const Source &y, int64_t left, char *stages, Sums<Shape> &sums)
 {
-    TD_SHARED(typename Kind::Stored, x_tile, [ROWS][(WORDS + PAD) * Kind::NUMBERS]);
-    TD_SHARED(typename Kind::Stored, y_tile, [COLUMNS][(WORDS + PAD) * Kind::NUMBERS]);
+    constexpr int AHEAD = STAGES - 1, Y = Shape::ROWS * INNER_LINE;
+    const int64_t blocks = ceil_div(left, DEPTH<Kind>);
+    const auto start = [&](int64_t block) {
+        if (block < blocks) {
+            char *stage = stages + block % STAGES * Shape::STAGE;
+            const int steps = at_most(left - block * DEPTH<Kind>, DEPTH<Kind>);
+            start_block<Kind, Shape, Shape::ROWS, X_INNER>(stage, x, block, steps);
+            start_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(stage + Y, y, block, steps);
+        }
+        commit_copies();
+    };
+    for (int block = 0; block < AHEAD; block++)
+        start(block);
+    TD_ROLLED
+    for (int64_t block = 0; block < blocks; block++) {
+        char *stage = stages + block % STAGES * Shape::STAGE;
+        wait_for_copies<AHEAD - 1>();
+        round_block<Kind, Shape, Shape::ROWS, X_INNER>(stage, x);
+        round_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(stage + Y, y);
+        __syncthreads(); /* and everybody has multiplied the block before, whose stage is the next to be filled */
+        start(block + AHEAD);
+        multiply_block<Kind, Shape, X_INNER, Y_INNER>(stage, stage + Y, sums);
+    }
+    __syncthreads();
+}
+
+template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
+__global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2) matmul_mma_kernel(const __grid_constant__ Product plan)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    __trap(); /* multiplies_matrices() keeps these devices away */
+#else
+    TD_DYNAMIC_SHARED(char, stages);
     const int64_t tiles = plan.row_tiles * plan.column_tiles;
     for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
-        const int64_t row0 = tile % tiles / plan.column_tiles * ROWS;
-        const int64_t column0 = tile % tiles % plan.column_tiles * COLUMNS;
+        const int64_t row0 = tile % tiles / plan.column_tiles * Shape::ROWS;
+        const int64_t column0 = tile % tiles % plan.column_tiles * Shape::COLUMNS;
         const int64_t first = tile / tiles / plan.batch.size * plan.parts.length;
-        const int rows = at_most(plan.rows - row0, ROWS), columns = at_most(plan.columns - column0, COLUMNS);
+        const int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
         int64_t offset[3];
         locate(plan.batch, tile / tiles % plan.batch.size, offset);
-        const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row + first * plan.x_inner;
-        const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column + first * plan.y_inner;
-        Sums sums = {};
-        int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
-        for (; left > 0; left -= DEPTH<Kind>) {
-            const int steps = at_most(left, DEPTH<Kind>);
-            load_operand<Kind>(x_tile, x, plan.x_row, plan.x_inner, rows, steps);
-            load_operand<Kind>(y_tile, y, plan.y_column, plan.y_inner, columns, steps);
-            x += DEPTH<Kind> * plan.x_inner;
-            y += DEPTH<Kind> * plan.y_inner;
-            __syncthreads();
-            multiply_warp<Kind>(x_tile, y_tile, sums);
-            __syncthreads();
-        }
-        store_sums<Kind>(plan, plan.batch.data[2] + offset[2], tile / tiles, row0, column0, sums);
+        const Source x = {plan.batch.data[0] + offset[0] + row0 * plan.x_row + first * plan.x_inner, plan.x_row,
+                          plan.x_inner, at_most(plan.rows - row0, Shape::ROWS), plan.x_lines};
+        const Source y = {plan.batch.data[1] + offset[1] + column0 * plan.y_column + first * plan.y_inner,
+                          plan.y_column, plan.y_inner, at_most(plan.columns - column0, Shape::COLUMNS), plan.y_lines};
+        Sums<Shape> sums = {};
+        multiply_blocks<Kind, Shape, X_INNER, Y_INNER>(x, y, left, stages, sums);
+        store_sums<Kind, Shape>(plan, plan.batch.data[2] + offset[2], tile / tiles, row0, column0, sums);
     }
+#endif
+}
+
+template <class Kind, class Shape, bool X_INNER, bool Y_INNER> int run(Product &plan)
+{
+    return run_tiles<Arithmetic<typename Kind::T>>(plan, Shape::ROWS, Shape::COLUMNS, [&](unsigned blocks) -> int {
+        TD_LAUNCH_SHARED((matmul_mma_kernel<Kind, Shape, X_INNER, Y_INNER>), blocks, Shape::THREADS,
+                         STAGES * Shape::STAGE, plan);
+        return TD_OK;
+    });
+}
+
+template <class Kind, class Shape> int run_layout(Product &plan)
+{
+    constexpr int64_t item = ITEM<Kind>;
+    plan.x_lines = has_lines(plan, 0, plan.x_inner, plan.x_row, item);
+    plan.y_lines = has_lines(plan, 1, plan.y_inner, plan.y_column, item);
+    const bool x_inner = !plan.x_lines || plan.x_inner == item, y_inner = !plan.y_lines || plan.y_inner == item;
+    if (x_inner)
+        return y_inner ? run<Kind, Shape, true, true>(plan) : run<Kind, Shape, true, false>(plan);
+    return y_inner ? run<Kind, Shape, false, true>(plan) : run<Kind, Shape, false, false>(plan);
 }
 
 template <class Kind> int multiply(Product &plan)
 {
-    return run_tiles<Arithmetic<typename Kind::T>>(plan, ROWS, COLUMNS, [&](unsigned blocks) -> int {
-        TD_LAUNCH(matmul_mma_kernel<Kind>, blocks, THREADS, plan);
-        return TD_OK;
-    });
+    constexpr int64_t ENOUGH = 96; /* large tiles, which read less, fill the device */
+    const int64_t tiles = ceil_div(plan.rows, Large::ROWS) * ceil_div(plan.columns, Large::COLUMNS) * plan.batch.size;
+    return tiles >= ENOUGH ? run_layout<Kind, Large>(plan) : run_layout<Kind, Little>(plan);
 }
 
 std::atomic<bool> tf32_allowed{false};
@@ -157,7 +269,7 @@ bool multiplies_matrices()
 
 bool multiplies_by_instruction(int dtype)
 {
-    return dtype == TD_f16 || dtype == TD_bf16 || (dtype == TD_f32 && tf32_allowed);
+    return (dtype == TD_f16 || dtype == TD_bf16 || (dtype == TD_f32 && tf32_allowed)) && multiplies_matrices();
 }
 
 int multiply_by_instruction(Product &plan, int dtype)

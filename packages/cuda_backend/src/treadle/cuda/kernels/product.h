@@ -12,12 +12,27 @@ struct Product {
     int64_t x_row, x_inner, y_inner, y_column, out_row, out_column;
     int64_t row_tiles, column_tiles;
     Parts parts;
+    bool x_lines, y_lines; /* has_lines() of the operands; of matmul_mma.cu */
 };
 
-/* matmul_mma.cu: whether the current device has the matrix instruction, whether it serves a dtype, and the product. */
-bool multiplies_matrices();
+/* matmul_mma.cu: whether the current device's matrix instruction serves a dtype, and the product. */
 bool multiplies_by_instruction(int dtype);
 int multiply_by_instruction(Product &plan, int dtype);
+
+/* matmul_wgmma.cu: whether the instruction of a warpgroup serves, and the product. */
+bool suits_warpgroups(const Product &plan, int dtype);
+int multiply_by_warpgroups(Product &plan, int dtype);
+
+/* Whether an operand's lines, along its inner axis or along its rows or columns, are contiguous and begin at multiples of
+ * 16 bytes in every matrix of the batch, so that they can be copied by 16 bytes. */
+inline bool has_lines(const Product &plan, int view, int64_t inner, int64_t place, int64_t item)
+{
+    uint64_t all = reinterpret_cast<uintptr_t>(plan.batch.data[view]);
+    all |= static_cast<uint64_t>(inner == item ? place : inner);
+    for (int axis = 0; axis < plan.batch.ndim; axis++)
+        all |= static_cast<uint64_t>(plan.batch.strides[view][axis]);
+    return (inner == item || place == item) && all % 16 == 0;
+}
 
 TD_DEVICE int at_most(int64_t count, int most) { return count < most ? static_cast<int>(count) : most; }
 
@@ -33,6 +48,18 @@ template <class Kind> __global__ void merge_kernel(const __grid_constant__ Produ
         *reinterpret_cast<typename Kind::T *>(out + i % plan.columns * plan.out_column) =
             static_cast<typename Kind::T>(merge_parts<Kind>(plan.parts, size, i));
     }
+}
+
+/* A sum of a tile where it belongs: an element of out, or of the part's sums, which merge_kernel adds. */
+template <class T>
+TD_DEVICE void store_sum(const Product &plan, char *out, int64_t matrix, int64_t row, int64_t column, float sum)
+{
+    if (row >= plan.rows || column >= plan.columns)
+        return;
+    if (plan.parts.count > 1)
+        reinterpret_cast<float *>(plan.parts.sums)[(matrix * plan.rows + row) * plan.columns + column] = sum;
+    else
+        *reinterpret_cast<T *>(out + row * plan.out_row + column * plan.out_column) = static_cast<T>(sum);
 }
 
 /* Cuts the product into tiles and parts, runs launch(blocks), and adds the parts. */

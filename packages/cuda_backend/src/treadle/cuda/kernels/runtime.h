@@ -96,12 +96,23 @@ inline int item_size(int dtype)
     }
 }
 
+/* Of shared memory that a launch asks for: more than this only where the kernel is told so. */
+constexpr size_t USUAL_SHARED_BYTES = 48 << 10;
+
 template <class... Parameters, class... Arguments>
-int launch(const char *name, void (*kernel)(Parameters...), dim3 blocks, dim3 threads, Arguments &&...arguments)
+int launch(const char *name, void (*kernel)(Parameters...), dim3 blocks, dim3 threads, size_t shared,
+           Arguments &&...arguments)
 {
+    if (shared > USUAL_SHARED_BYTES) {
+        cudaError_t refused =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+        if (refused != cudaSuccess)
+            return fail_launch(refused, name, blocks, threads);
+    }
     cudaLaunchConfig_t config = {};
     config.gridDim = blocks;
     config.blockDim = threads;
+    config.dynamicSmemBytes = shared;
     config.stream = stream();
     cudaError_t error = cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
     if (error == cudaSuccess && synchronous() && !td_cuda_capturing())
@@ -142,6 +153,9 @@ private:
     } while (0)
 
 /* The one way to start a kernel. The last arguments are the kernel's; the kernel's name goes into the error. */
-#define TD_LAUNCH(kernel, blocks, threads, ...) TD_TRY(::td::launch(#kernel, kernel, blocks, threads, __VA_ARGS__))
+#define TD_LAUNCH(kernel, blocks, threads, ...) TD_LAUNCH_SHARED(kernel, blocks, threads, 0, __VA_ARGS__)
+/* The same with bytes of dynamic shared memory. */
+#define TD_LAUNCH_SHARED(kernel, blocks, threads, shared, ...) \
+    TD_TRY(::td::launch(#kernel, kernel, blocks, threads, shared, __VA_ARGS__))
 
 #endif

@@ -1,0 +1,338 @@
+/* The matrix product of halves by the instruction of a warpgroup (warpgroup.h), on compute capability 9.0.
+ *
+ * A block of two warpgroups computes a tile of ROWS x COLUMNS; each warpgroup holds the sums of 64 rows in registers.
+ * Both operands come to shared memory by copies of 16 bytes, DEPTH steps of the inner axis at a time, into a ring of
+ * STAGES. In round b, after the barrier,
+ *   - block b has arrived for every thread and is visible to the async proxy, and its products are issued;
+ *   - the products of block b - 2 have been waited for by every thread, so that block b + STAGES - 2 may be copied
+ *     into its stage while the products of blocks b - 1 and b are under way.
+ * An operand may run along the inner axis or along its rows or columns; its lines must begin at multiples of 16 bytes,
+ * and the other products go to matmul_mma.cu. Beyond the edges the copies write zeros.
+ *
+ * multiply_by_warpgroups() first compares every kernel with those of matmul_mma.cu once on a device: see check_all(). */
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "product.h"
+#include "warpgroup.h"
+
+namespace td {
+
+namespace {
+
+constexpr int ROWS = 2 * WARPGROUP_ROWS, DEPTH = LINE_HALVES, THREADS = 2 * WARPGROUP;
+constexpr int NARROW = 128, WIDE = 256; /* columns of a tile */
+constexpr int ALIGNMENT = 8 * LINE; /* of an atom */
+template <int COLUMNS> constexpr int STAGES = COLUMNS == WIDE ? 4 : 6;
+template <int COLUMNS> constexpr int STAGE = (ROWS + COLUMNS) * LINE; /* bytes */
+template <int COLUMNS> constexpr int SHARED = STAGES<COLUMNS> * STAGE<COLUMNS> + ALIGNMENT;
+
+/* An operand from the tile's first element on: bytes from line to line, and how many rows or columns exist. */
+struct Source {
+    const char *from;
+    int64_t line;
+    int places;
+};
+
+/* Starts the copies of a block of an operand, PLACES x DEPTH, of which `steps` of the inner axis exist. */
+template <int PLACES, bool INNER_LINES>
+TD_DEVICE void start_copies(char *to, const Source &source, int64_t block, int steps)
+{
+    constexpr int LINES = INNER_LINES ? PLACES : DEPTH, CHUNKS = (INNER_LINES ? DEPTH : PLACES) / 8;
+    const int thread = static_cast<int>(threadIdx.x), chunk = thread % CHUNKS, first = thread / CHUNKS;
+    const int lines = INNER_LINES ? source.places : steps, halves = INNER_LINES ? steps : source.places;
+    const int left = 2 * (halves - 8 * chunk), bytes = left < 0 ? 0 : left < 16 ? left : 16;
+    const char *from = source.from + block * (INNER_LINES ? LINE : DEPTH * source.line);
+    to += chunk / 8 * LINES * LINE + swizzled(first, chunk % 8); /* every further line has the same place in its eight */
+    TD_UNROLL
+    for (int i = 0; i < LINES * CHUNKS / THREADS; i++) {
+        const int line = first + i * (THREADS / CHUNKS);
+        const int valid = line < lines ? bytes : 0;
+        copy_async(to + i * (THREADS / CHUNKS) * LINE, valid ? from + line * source.line + chunk * 16 : source.from, valid);
+    }
+}
+
+/* The products of a block that lies at an address of shared memory. */
+template <class Half, int COLUMNS, bool X_INNER, bool Y_INNER>
+TD_DEVICE void start_products(float (&sums)[COLUMNS / 2], uint32_t stage)
+{
+    const uint32_t warpgroup = threadIdx.x / WARPGROUP;
+    const uint64_t x = describe<X_INNER>(stage + warpgroup * WARPGROUP_ROWS * LINE, DEPTH);
+    const uint64_t y = describe<Y_INNER>(stage + ROWS * LINE, DEPTH);
+    begin_products();
+    TD_UNROLL
+    for (int step = 0; step < DEPTH / STEP; step++)
+        multiply_async<Half, COLUMNS, X_INNER, Y_INNER>(
+            sums, x + descriptor_step(step * (X_INNER ? 2 * STEP : STEP * LINE)),
+            y + descriptor_step(step * (Y_INNER ? 2 * STEP : STEP * LINE)));
+    commit_products();
+}
+
+template <class Half, int COLUMNS>
+TD_DEVICE void store_sums(const Product &plan, char *out, int64_t matrix, int64_t row0, int64_t column0,
+                          const float (&sums)[COLUMNS / 2])
+{
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
+    const bool in_words = plan.parts.count == 1 && plan.out_column == 2 &&
+                          (reinterpret_cast<uintptr_t>(out) | static_cast<uintptr_t>(plan.out_row)) % 4 == 0;
+    column0 += lane % 4 * 2;
+    TD_UNROLL
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = row0 + thread / 32 * 16 + lane / 4 + 8 * half;
+        char *to = out + row * plan.out_row + column0 * 2;
+        TD_UNROLL
+        for (int n = 0; n < COLUMNS / 8; n++) {
+            const float low = sums[4 * n + 2 * half], high = sums[4 * n + 2 * half + 1];
+            if (in_words && row < plan.rows && column0 + 8 * n + 1 < plan.columns) {
+                const uint32_t word = Half(low).bits | static_cast<uint32_t>(Half(high).bits) << 16;
+                *reinterpret_cast<uint32_t *>(to + 16 * n) = word;
+            } else {
+                store_sum<Half>(plan, out, matrix, row, column0 + 8 * n, low);
+                store_sum<Half>(plan, out, matrix, row, column0 + 8 * n + 1, high);
+            }
+        }
+    }
+}
+
+struct Place {
+    int64_t row, column;
+};
+
+/* Tiles that run at once lie side by side in both directions, so that they share what they read in the cache. */
+TD_DEVICE Place place_of(const Product &plan, int64_t tile)
+{
+    constexpr int64_t GROUP = 16;
+    const int64_t first = tile / (GROUP * plan.column_tiles) * GROUP;
+    const int64_t rest = tile - first * plan.column_tiles;
+    const int64_t rows = plan.row_tiles - first < GROUP ? plan.row_tiles - first : GROUP;
+    return {first + rest % rows, rest / rows};
+}
+
+template <class Half, int COLUMNS, bool X_INNER, bool Y_INNER>
+TD_DEVICE void multiply_blocks(const Source &x, const Source &y, int64_t left, char *stages, float (&sums)[COLUMNS / 2])
+{
+    constexpr int COUNT = STAGES<COLUMNS>, AHEAD = COUNT - 2;
+    const int64_t blocks = ceil_div(left, DEPTH);
+    const auto copy = [&](int64_t block) {
+        if (block < blocks) {
+            char *stage = stages + block % COUNT * STAGE<COLUMNS>;
+            const int steps = at_most(left - block * DEPTH, DEPTH);
+            start_copies<ROWS, X_INNER>(stage, x, block, steps);
+            start_copies<COLUMNS, Y_INNER>(stage + ROWS * LINE, y, block, steps);
+        }
+        commit_copies();
+    };
+    for (int block = 0; block < AHEAD; block++)
+        copy(block);
+    const uint32_t base = shared_address(stages);
+    settle(sums);
+    TD_ROLLED
+    for (int64_t block = 0; block < blocks; block++) {
+        wait_for_copies<AHEAD - 1>();
+        publish_copies();
+        __syncthreads();
+        start_products<Half, COLUMNS, X_INNER, Y_INNER>(
+            sums, base + static_cast<uint32_t>(block % COUNT) * STAGE<COLUMNS>);
+        copy(block + AHEAD);
+        wait_for_products<1>();
+    }
+    wait_for_products<0>();
+    settle(sums);
+    __syncthreads(); /* the next tile's first copies go to stages that the other warpgroup has just read */
+}
+
+template <class Half, int COLUMNS, bool X_INNER, bool Y_INNER>
+__global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_kernel(const __grid_constant__ Product plan)
+{
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    __trap(); /* has_warpgroups() keeps these devices away */
+#else
+    TD_DYNAMIC_SHARED(char, shared);
+    char *stages = shared + (ALIGNMENT - shared_address(shared) % ALIGNMENT) % ALIGNMENT;
+    const int64_t tiles = plan.row_tiles * plan.column_tiles;
+    for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
+        const Place place = place_of(plan, tile % tiles);
+        const int64_t row0 = place.row * ROWS, column0 = place.column * COLUMNS;
+        const int64_t first = tile / tiles / plan.batch.size * plan.parts.length;
+        const int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
+        int64_t offset[3];
+        locate(plan.batch, tile / tiles % plan.batch.size, offset);
+        const Source x = {plan.batch.data[0] + offset[0] + row0 * plan.x_row + first * plan.x_inner,
+                          X_INNER ? plan.x_row : plan.x_inner, at_most(plan.rows - row0, ROWS)};
+        const Source y = {plan.batch.data[1] + offset[1] + column0 * plan.y_column + first * plan.y_inner,
+                          Y_INNER ? plan.y_column : plan.y_inner, at_most(plan.columns - column0, COLUMNS)};
+        float sums[COLUMNS / 2] = {};
+        multiply_blocks<Half, COLUMNS, X_INNER, Y_INNER>(x, y, left, stages, sums);
+        store_sums<Half, COLUMNS>(plan, plan.batch.data[2] + offset[2], tile / tiles, row0, column0, sums);
+    }
+#endif
+}
+
+template <class Half, int COLUMNS, bool X_INNER, bool Y_INNER> int run(Product &plan)
+{
+    return run_tiles<Arithmetic<Half>>(plan, ROWS, COLUMNS, [&](unsigned blocks) -> int {
+        TD_LAUNCH_SHARED((matmul_wgmma_kernel<Half, COLUMNS, X_INNER, Y_INNER>), blocks, THREADS, SHARED<COLUMNS>, plan);
+        return TD_OK;
+    });
+}
+
+constexpr int64_t HALF_BYTES = 2;
+
+template <class Half, int COLUMNS> int run_layout(Product &plan)
+{
+    const bool x_inner = plan.x_inner == HALF_BYTES, y_inner = plan.y_inner == HALF_BYTES;
+    if (x_inner)
+        return y_inner ? run<Half, COLUMNS, true, true>(plan) : run<Half, COLUMNS, true, false>(plan);
+    return y_inner ? run<Half, COLUMNS, false, true>(plan) : run<Half, COLUMNS, false, false>(plan);
+}
+
+int run_width(Product &plan, int dtype, int columns)
+{
+    if (dtype == TD_f16)
+        return columns == WIDE ? run_layout<Float16, WIDE>(plan) : run_layout<Float16, NARROW>(plan);
+    return columns == WIDE ? run_layout<BFloat16, WIDE>(plan) : run_layout<BFloat16, NARROW>(plan);
+}
+
+/* --- whether it serves -------------------------------------------------------------------------------------------- */
+
+bool has_warpgroups()
+{
+#ifdef TREADLE_EMULATION
+    return true;
+#elif defined(TREADLE_CUDA_SM_90A)
+    int major = 0, minor = 1;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current_device()) == cudaSuccess &&
+           cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current_device()) == cudaSuccess &&
+           major == 9 && minor == 0;
+#else
+    return false;
+#endif
+}
+
+bool allowed_at_first()
+{
+    const char *setting = getenv("TREADLE_CUDA_WGMMA");
+    return !setting || strcmp(setting, "0") != 0;
+}
+
+enum Verdict { UNKNOWN, RIGHT, WRONG };
+constexpr int MAX_DEVICES = 64;
+std::atomic<bool> allowed{allowed_at_first()};
+std::atomic<int> verdicts[MAX_DEVICES];
+thread_local std::string warning;
+
+/* The check: whole numbers, whose sums are exact, in a product with edges that goes round the ring of stages. */
+constexpr int64_t CHECK_ROWS = 72, CHECK_COLUMNS = 200, CHECK_INNER = 392;
+
+/* The bits of the half nearest to the small whole number of an element. */
+uint16_t check_number(int dtype, int64_t i, int64_t j)
+{
+    const float number = static_cast<float>((i * 7 + j * 13 + i * j % 11) % 8 - 4);
+    return dtype == TD_f16 ? Float16(number).bits : BFloat16(number).bits;
+}
+
+struct Operand {
+    Scratch device;
+    int64_t row, column; /* strides in bytes */
+    int fill(int dtype, int64_t rows, int64_t columns, bool columns_first)
+    {
+        std::vector<uint16_t> bits(static_cast<size_t>(rows * columns));
+        row = HALF_BYTES * (columns_first ? columns : 1);
+        column = HALF_BYTES * (columns_first ? 1 : rows);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++)
+                bits[static_cast<size_t>((i * row + j * column) / HALF_BYTES)] = check_number(dtype, i, j);
+        const int64_t nbytes = rows * columns * HALF_BYTES;
+        TD_TRY(device.reserve(nbytes));
+        return td_cuda_copy_bytes(device.memory(), bits.data(), nbytes, TD_TO_DEVICE, 0);
+    }
+};
+
+/* The product of the numbers with x and y in a layout: by warpgroups for a number of columns, or by warps for none. */
+int check_product(int dtype, bool x_inner, bool y_inner, int columns, std::vector<uint16_t> &result)
+{
+    Operand x, y, out;
+    TD_TRY(x.fill(dtype, CHECK_ROWS, CHECK_INNER, x_inner));
+    TD_TRY(y.fill(dtype, CHECK_INNER, CHECK_COLUMNS, !y_inner));
+    TD_TRY(out.fill(dtype, CHECK_ROWS, CHECK_COLUMNS, true));
+    Product plan = {};
+    plan.batch.data[0] = x.device.memory();
+    plan.batch.data[1] = y.device.memory();
+    plan.batch.data[2] = out.device.memory();
+    plan.batch.finish();
+    plan.rows = CHECK_ROWS, plan.columns = CHECK_COLUMNS, plan.inner = CHECK_INNER;
+    plan.x_row = x.row, plan.x_inner = x.column, plan.y_inner = y.row, plan.y_column = y.column;
+    plan.out_row = out.row, plan.out_column = out.column;
+    TD_TRY(columns ? run_width(plan, dtype, columns) : multiply_by_instruction(plan, dtype));
+    result.resize(static_cast<size_t>(CHECK_ROWS * CHECK_COLUMNS));
+    return td_cuda_copy_bytes(result.data(), out.device.memory(), CHECK_ROWS * CHECK_COLUMNS * HALF_BYTES, TD_TO_HOST, 0);
+}
+
+/* Runs every kernel once. A GPU has the last word on what the emulation can not show: where a result differs from that of
+ * matmul_mma.cu in one bit, the instruction is not used on the device any more, and the caller is warned. */
+int check_all(int device)
+{
+    std::vector<uint16_t> expected, found;
+    for (int dtype : {TD_f16, TD_bf16}) {
+        TD_TRY(check_product(dtype, true, false, 0, expected));
+        for (int kind = 0; kind < 8; kind++) {
+            const bool x_inner = kind & 1, y_inner = kind & 2;
+            const int columns = kind & 4 ? WIDE : NARROW;
+            TD_TRY(check_product(dtype, x_inner, y_inner, columns, found));
+            if (found == expected)
+                continue;
+            warning = std::string("matmul_wgmma_kernel<") + (dtype == TD_f16 ? "float16" : "bfloat16") + ", " +
+                      std::to_string(columns) + (x_inner ? ", rows of x" : ", columns of x") +
+                      (y_inner ? ", columns of y>" : ", rows of y>");
+            verdicts[device] = WRONG;
+            return TD_OK;
+        }
+    }
+    verdicts[device] = RIGHT;
+    return TD_OK;
+}
+
+} // namespace
+
+bool suits_warpgroups(const Product &plan, int dtype)
+{
+    constexpr int64_t LEAST = 64;
+    const int device = current_device();
+    if (!allowed || (dtype != TD_f16 && dtype != TD_bf16) || plan.rows < LEAST || plan.columns < LEAST ||
+        plan.inner < LEAST || device >= MAX_DEVICES || !has_lines(plan, 0, plan.x_inner, plan.x_row, HALF_BYTES) ||
+        !has_lines(plan, 1, plan.y_inner, plan.y_column, HALF_BYTES) || !has_warpgroups())
+        return false;
+    if (verdicts[device] == UNKNOWN && !td_cuda_capturing())
+        guarded([&] { return check_all(device); }); /* without memory for it, the next product tries again */
+    return verdicts[device] == RIGHT;
+}
+
+int multiply_by_warpgroups(Product &plan, int dtype)
+{
+    constexpr int64_t ENOUGH = 96; /* wide tiles, which read less, fill the device */
+    const int64_t wide = ceil_div(plan.rows, ROWS) * ceil_div(plan.columns, WIDE) * plan.batch.size;
+    return run_width(plan, dtype, wide >= ENOUGH ? WIDE : NARROW);
+}
+
+} // namespace td
+
+int td_cuda_allow_wgmma(int allowed, int again)
+{
+    if (again)
+        for (std::atomic<int> &verdict : td::verdicts)
+            verdict = td::UNKNOWN;
+    return td::allowed.exchange(allowed != 0);
+}
+
+const char *td_cuda_wgmma_warning(void)
+{
+    thread_local std::string taken;
+    if (td::warning.empty())
+        return nullptr;
+    taken.swap(td::warning);
+    td::warning.clear();
+    return taken.c_str();
+}

@@ -1,0 +1,156 @@
+"""Products of halves by wgmma: every layout, edges, batches and strides, parts of the inner axis, and the choice
+between it and the matrix instruction of a warp. Whole numbers, whose sums are exact, against NumPy.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import treadle.cuda
+import treadle.ndarray as nd
+from treadle.cuda import _emulated, emulated_backend
+
+
+def whole(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float32)
+
+
+def on(device: str, x: np.ndarray, dtype: str, transposed: bool = False) -> nd.NDArray:
+    """The matrices on a device; transposed: with the last axis but one along memory."""
+    host = np.ascontiguousarray(x.swapaxes(-1, -2)) if transposed else x
+    made = nd.asarray(host, device=device).astype(dtype)
+    return made.mT if transposed else made
+
+
+def check(got: nd.NDArray, exact: np.ndarray) -> None:
+    rounded = nd.asarray(np.ascontiguousarray(exact)).astype(got.dtype).astype("float32").numpy()
+    np.testing.assert_array_equal(got.astype("float32").numpy(), rounded)
+
+
+@pytest.fixture(params=["wgmma", "mma"])
+def path(request: pytest.FixtureRequest, device: str) -> Iterator[str]:
+    """Either instruction."""
+    backend = treadle.cuda.backend() if device == "cuda" else emulated_backend()
+    before = backend.allow_wgmma(request.param == "wgmma")
+    yield request.param
+    backend.allow_wgmma(before)
+
+
+@pytest.fixture
+def checked() -> Iterator[None]:
+    """The check of wgmma is to be done again, before and after."""
+    emulated_backend().allow_wgmma(True, again=True)
+    yield
+    _emulated.break_products(False)
+    emulated_backend().allow_wgmma(True, again=True)
+
+
+@pytest.mark.parametrize("x_transposed", [False, True])
+@pytest.mark.parametrize("y_transposed", [False, True])
+@pytest.mark.parametrize("size", [(128, 64, 128), (72, 72, 136), (200, 456, 264)])
+def test_layouts_and_edges(
+    device: str, schedule: str, path: str, size: tuple[int, int, int], x_transposed: bool, y_transposed: bool
+) -> None:
+    """One tile and one block; edges in all directions; more blocks than stages, and tiles with edges."""
+    rows, inner, columns = size
+    x, y = whole((rows, inner)), whole((inner, columns), 1)
+    dtype = "float16" if x_transposed else "bfloat16"
+    check(on(device, x, dtype, x_transposed) @ on(device, y, dtype, y_transposed), x @ y)
+
+
+@pytest.mark.parametrize("steps", [64, 66, 72, 126, 128, 130, 192])
+def test_inner_axes_around_a_block(device: str, schedule: str, steps: int) -> None:
+    """The end of the inner axis may lie within the 16 bytes of a copy; what lies behind it is not zero."""
+    x, y = whole((64, 200)), whole((200, 72), 1)
+    left, right = on(device, x, "float16"), on(device, y, "float16", True)
+    check(left[:, :steps] @ right[:steps], x[:, :steps] @ y[:steps])
+    left, right = on(device, x, "float16", True), on(device, y, "float16")
+    check(left[:, :steps] @ right[:steps], x[:, :steps] @ y[:steps])
+
+
+@pytest.mark.parametrize("rows", [64, 65, 71, 127, 129])
+def test_rows_and_columns_around_a_tile(device: str, schedule: str, rows: int) -> None:
+    x, y = whole((136, 64)), whole((64, 136), 1)
+    for transposed in (False, True):
+        left, right = on(device, x, "bfloat16", transposed), on(device, y, "bfloat16", not transposed)
+        check(left[:rows] @ right[:, : rows + 2], x[:rows] @ y[:, : rows + 2])
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_batches(device: str, grid: int, schedule: str, transposed: bool) -> None:
+    x, y = whole((2, 3, 72, 80)), whole((3, 80, 64), 1)
+    check(on(device, x, "float16", transposed) @ on(device, y, "float16"), x @ y)
+    check(on(device, x[:, 1], "float16") @ on(device, y[0], "float16", transposed), x[:, 1] @ y[0])
+
+
+def test_strides(device: str) -> None:
+    """Rows of more elements than the matrix, every second row, rows from the last on, one row for all."""
+    x, y = whole((160, 200)), whole((64, 80), 1)
+    left, right = on(device, x, "bfloat16"), on(device, y, "bfloat16")
+    check(left[:80, 8:72] @ right, x[:80, 8:72] @ y)
+    check(left[::2, :64] @ right, x[::2, :64] @ y)
+    check(left[79::-1, :64] @ right, x[79::-1, :64] @ y)
+    check(nd.broadcast_to(left[0, :64], (70, 64)) @ right, np.broadcast_to(x[0, :64], (70, 64)) @ y)
+    check(left[:80, 3:67] @ right, x[:80, 3:67] @ y)  # not aligned: another kernel
+    check(left[:80, :128:2] @ right, x[:80, :128:2] @ y)
+
+
+def test_into_another_layout(device: str) -> None:
+    x, y = whole((72, 64)), whole((64, 72), 1)
+    for out in (nd.zeros((72, 73), dtype="float16", device=device)[:, :72], on(device, x @ y, "float16", True)):
+        nd.matmul(on(device, x, "float16"), on(device, y, "float16"), out=out)
+        check(out, x @ y)
+
+
+@pytest.mark.parametrize("inner", [640, 1090])
+def test_parts_of_the_inner_axis(device: str, grid: int, schedule: str, inner: int) -> None:
+    x, y = whole((2, 64, inner + inner % 8)), whole((2, inner, 64), 1)
+    check(on(device, x, "bfloat16")[..., :inner] @ on(device, y, "bfloat16"), x[..., :inner] @ y)
+
+
+def test_a_wide_tile(device: str) -> None:
+    """Enough of them to fill a device."""
+    x, y = whole((12, 1, 200, 64)), whole((4, 64, 264), 1)
+    check(on(device, x, "float16") @ on(device, y, "float16"), x @ y)
+
+
+def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
+    """What lies beyond the edges is zero, and a product with it no NaN."""
+    x, y = np.ones((72, 72), np.float32), np.ones((72, 80), np.float32)
+    x[3, 4], y[5, 6] = np.nan, np.inf
+    check(on(device, x, "bfloat16") @ on(device, y, "bfloat16"), x @ y)
+
+
+def test_a_wrong_instruction_is_found_and_not_used(checked: None) -> None:
+    """And said once, with the name of the kernel."""
+    x, y = whole((64, 64)), whole((64, 64), 1)
+    left, right = on("cuda_emulated", x, "float16"), on("cuda_emulated", y, "float16")
+    _emulated.break_products(True)
+    said = r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> differ"
+    with pytest.warns(treadle.cuda.KernelWarning, match=said):
+        got = left @ right
+    check(got, x @ y)
+    check(left @ right, x @ y)
+    emulated_backend().allow_wgmma(False)
+    check(left @ right, x @ y)
+
+
+def test_a_broken_instruction_would_show(checked: None) -> None:
+    """The tests above do use it."""
+    x = on("cuda_emulated", whole((64, 64)), "float16")
+    right = x @ x
+    _emulated.break_products(True)
+    assert (x @ x != right).any()
+
+
+def test_a_capture_does_not_check(checked: None) -> None:
+    """It may not wait for the device: the graph has the other kernel, and the next product the check."""
+    x, y = whole((64, 64)), whole((64, 64), 1)
+    left, right = on("cuda_emulated", x, "float16"), on("cuda_emulated", y, "float16")
+    graph = treadle.cuda.Graph("cuda_emulated")
+    with graph.capture():
+        out = left @ right
+    graph.replay()
+    check(out, x @ y)
+    check(left @ right, x @ y)
