@@ -12,7 +12,7 @@ from treadle.ndarray.atomic import atomic_write
 from treadle.nn.plotting import require_matplotlib
 
 BACKENDS = ("cpu", "numpy", "cuda", "cuda_emulated")
-BLUE, ORANGE, GREY = "#2563eb", "#ea580c", "#9ca3af"
+BLUE, GREY = "#2563eb", "#9ca3af"
 
 
 def parse(

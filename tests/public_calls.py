@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.ndarray import opset
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -131,9 +132,9 @@ def every_call() -> dict[str, tuple[Callable[..., Any], Call]]:
             elif module is nd.fft:
                 given = call(M, s=(2, 2), axes=(0, 1)) if name.endswith("n") else call(V, n=4, axis=0)
             else:
-                row = nd.opset.OPS[name]
+                row = opset.OPS[name]
                 whole = row.accepts.value.startswith(("int", "bool", "bit"))
                 operand = I if whole else V
-                given = call(operand) if row.family is nd.opset.Family.UNARY else call(operand, operand)
+                given = call(operand) if row.family is opset.Family.UNARY else call(operand, operand)
             found[f"{module.__name__.removeprefix('treadle.')}.{name}"] = function, given
     return found

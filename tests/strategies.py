@@ -159,7 +159,9 @@ def operands(
     elif layout == "broadcast" and shape:
         base_shape = tuple(1 if draw(st.booleans()) else size for size in shape)
         views = (f"{{xp}}.broadcast_to({{x}}, {shape})",)
-    base = draw(hnp.arrays(np.dtype(dtype), base_shape, elements=elements(dtype, domain, nasty)))
+    each = elements(dtype, domain, nasty)
+    fill = each if dtype in COMPLEX else None  # what repeats in large arrays; of built values it would be none
+    base = draw(hnp.arrays(np.dtype(dtype), base_shape, elements=each, fill=fill))
     return Operand(base, views)
 
 

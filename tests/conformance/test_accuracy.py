@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treadle.ndarray as nd
-from treadle.ndarray import reference
+from treadle.ndarray import opset, reference
 
 ULPS = 2.0
 DTYPES = ("float32", "float64")
@@ -243,7 +243,7 @@ def assert_special(actual: Any, expected: Any) -> None:
 def test_special_values(name: str, dtype: str) -> None:
     x = special(dtype)
     with np.errstate(all="ignore"):
-        expected = reference.resolve(nd.opset.OPS[name].reference)(x.astype(np.float64))
+        expected = reference.resolve(opset.OPS[name].reference)(x.astype(np.float64))
     assert_special(getattr(nd, name)(nd.asarray(x)).numpy(), expected)
 
 
@@ -252,7 +252,7 @@ def test_special_values(name: str, dtype: str) -> None:
 def test_special_pairs(name: str, dtype: str) -> None:
     x, y = (each.ravel() for each in np.meshgrid(special(dtype), special(dtype)))
     with np.errstate(all="ignore"):
-        expected = reference.resolve(nd.opset.OPS[name].reference)(x.astype(np.float64), y.astype(np.float64))
+        expected = reference.resolve(opset.OPS[name].reference)(x.astype(np.float64), y.astype(np.float64))
     assert_special(getattr(nd, name)(nd.asarray(x), nd.asarray(y)).numpy(), expected)
 
 

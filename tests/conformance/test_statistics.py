@@ -74,6 +74,7 @@ def test_logcumsumexp(device: str, data: st.DataObject) -> None:
 @each_device
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("function", ["quantile", "nanquantile"])
+@hypothesis.settings(max_examples=20)
 @hypothesis.given(data=st.data())
 def test_quantile(function: str, method: str, device: str, data: st.DataObject) -> None:
     shape = data.draw(SHAPES.filter(lambda shape: 0 not in shape))

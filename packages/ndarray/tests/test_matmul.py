@@ -5,6 +5,7 @@ tiles that are cut off on either side. Floating results are compared with the fl
 error bound k * eps * (|x| @ |y|) (Higham, Accuracy and Stability of Numerical Algorithms, section 3.5).
 """
 
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -67,15 +68,32 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
     return rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
 
 
-def assert_is_product(result: nd.NDArray, x: Any, y: Any) -> None:
-    got = result.numpy()
-    if x.dtype.kind != "f":
-        np.testing.assert_array_equal(got, x @ y)
-        return
+def exact_product(x: Any, y: Any) -> tuple[Any, Any]:
+    """The product of floats in float64, and how far from it rounding may lead."""
     exact = x.astype(np.float64) @ y.astype(np.float64)
     bound = (x.shape[-1] + 1) * np.finfo(x.dtype).eps * (np.abs(x).astype(np.float64) @ np.abs(y).astype(np.float64))
+    return exact, bound
+
+
+def assert_within(result: nd.NDArray, exact: Any, bound: Any) -> None:
+    got = result.numpy()
     assert got.shape == exact.shape
     assert np.all(np.abs(got - exact) <= bound)
+
+
+def assert_is_product(result: nd.NDArray, x: Any, y: Any) -> None:
+    if x.dtype.kind == "f":
+        assert_within(result, *exact_product(x, y))
+    else:
+        np.testing.assert_array_equal(result.numpy(), x @ y)
+
+
+@functools.cache
+def floats(m: int, k: int, n: int, dtype: str) -> tuple[Any, Any, Any, Any]:
+    """Operands, their product and its bound: the same for every layout and instruction set."""
+    rng = np.random.default_rng(m + k + n)
+    x, y = values(rng, (m, k), dtype), values(rng, (k, n), dtype)
+    return x, y, *exact_product(x, y)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -83,10 +101,9 @@ def assert_is_product(result: nd.NDArray, x: Any, y: Any) -> None:
 @pytest.mark.parametrize("lay_y", LAYOUTS)
 @pytest.mark.usefixtures("instruction_set")
 def test_floats_of_every_shape_and_layout(dtype: str, lay_x: Any, lay_y: Any) -> None:
-    rng = np.random.default_rng(0)
-    for m, k, n in SHAPES:
-        x, y = lay_x(values(rng, (m, k), dtype)), lay_y(values(rng, (k, n), dtype))
-        assert_is_product(nd.asarray(x) @ nd.asarray(y), x, y)
+    for shape in SHAPES:
+        x, y, exact, bound = floats(*shape, dtype)
+        assert_within(nd.asarray(lay_x(x)) @ nd.asarray(lay_y(y)), exact, bound)
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])

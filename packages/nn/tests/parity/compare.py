@@ -233,3 +233,11 @@ def _step(ours: Any, theirs: Any) -> None:
     if parameters:
         optim.SGD(parameters, lr=LEARNING_RATE).step()
         torch.optim.SGD(theirs.parameters(), lr=LEARNING_RATE).step()
+
+
+def combinations(grid: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Every choice of one dict from each list, merged."""
+    merged: list[dict[str, Any]] = [{}]
+    for alternatives in grid:
+        merged = [{**left, **right} for left in merged for right in alternatives]
+    return merged

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.nn.tests.parity.compare import assert_close, missing, public_classes, to_torch, to_treadle, torch
+from packages.nn.tests.parity.compare import (
+    assert_close,
+    combinations,
+    missing,
+    public_classes,
+    to_torch,
+    to_treadle,
+    torch,
+)
 
 import treadle.autograd as ag
 from treadle import nn
@@ -209,13 +217,6 @@ FUNCTIONS = {
 def function_of(name: str) -> str:
     letters = (f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return FUNCTIONS.get(name, "".join(letters).lstrip("_"))
-
-
-def combinations(grid: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    merged: list[dict[str, Any]] = [{}]
-    for alternatives in grid:
-        merged = [{**left, **right} for left in merged for right in alternatives]
-    return merged
 
 
 CASES = [

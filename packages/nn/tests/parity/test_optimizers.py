@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from packages.nn.tests.parity.compare import combinations
 
 from treadle import optim
 from treadle.autograd import Tensor
@@ -51,13 +52,6 @@ GRIDS: dict[str, list[list[dict[str, Any]]]] = {
     "ASGD": [WITH_DECAY, [{}, {"t0": 10.0, "lr": 0.1}, {"lambd": 0.1, "alpha": 0.5, "t0": 0.0}]],
 }
 """For each optimizer of PyTorch, alternatives whose every combination is run."""
-
-
-def combinations(grid: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    merged: list[dict[str, Any]] = [{}]
-    for alternatives in grid:
-        merged = [{**left, **right} for left in merged for right in alternatives]
-    return merged
 
 
 CASES = [(name, options) for name, grid in GRIDS.items() for options in combinations(grid)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from packages.nn.tests.parity.compare import combinations
 
 from treadle import optim
 from treadle.autograd import Tensor
@@ -121,13 +122,6 @@ GRIDS: dict[str, list[list[dict[str, Any]]]] = {
     ],
 }
 """For each schedule, alternatives whose every combination is run. ``parts`` are schedules to be built first."""
-
-
-def combinations(grid: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    merged: list[dict[str, Any]] = [{}]
-    for alternatives in grid:
-        merged = [{**left, **right} for left in merged for right in alternatives]
-    return merged
 
 
 CASES = [(name, options) for name, grid in GRIDS.items() for options in combinations(grid)]

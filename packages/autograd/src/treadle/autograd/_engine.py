@@ -420,6 +420,7 @@ def _count_node(nodes: list[Any], slot: int) -> int:
 _UNSHARED = _calibrate()
 
 _LARGE = 1 << 16  # bytes of a value that is worth dropping before its node's turn
-# Where the ops stand whose rules read of their operands only what was saved, the shape, the dtype and the device:
+# Where the ops stand whose rules read of their operands only what was saved, the shape, the dtype and the device. Told
+# by module, since a user's subclass of one of them may read more:
 _OWN_RULES = ("treadle.autograd.ops.", "treadle.autograd._tuples", "treadle.nn.functional.")
 _ALONE = _count_node([constant(_nd.zeros((1,)))], 0)

@@ -2,6 +2,11 @@
 
 The call unwraps the operands, runs ``forward`` on their arrays, wraps the result, and records a node when an operand
 requires grad. An op object keeps no state of a call, so one object serves any number of calls.
+
+Two families say the same once more in compiled code, for arrays alone: the elementwise ops (``_elementwise.py``) and
+the affine one (``_affine.py``). Such an op is direct: this call asks ``_compute`` and ``_kept`` instead of ``forward``,
+the engine ``_gradients`` instead of ``backward``. Everybody else (``create_graph``, lazy mode, checks, export) goes by
+the rules in ``ops/``, and so does a subclass that has rules of its own.
 """
 
 import operator

@@ -15,7 +15,8 @@ from libc.string cimport memset
 
 from treadle.ndarray._layers cimport _layers, td_attention, td_layer_kernels
 from treadle.ndarray._matmul_kernels cimport td_matmul_tiles
-from treadle.ndarray._panels cimport acquire_memory, ceil_div, kernels, pack_slivers, release_memory, smaller, tile_start
+from treadle.ndarray._panels cimport (
+    acquire_memory, ceil_div, kernels, pack_slivers, release_memory, smaller, tile_start)
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_bool, TD_f32, TD_f64, td_view

@@ -81,8 +81,8 @@ cdef inline void add_numbers(char *to, const char *x, int64_t count, int64_t ite
             (<double *>to)[i] += (<const double *>x)[i]
 
 
-cdef inline void pack_slivers(const td_matmul_tiles *tiles, int64_t k, int64_t columns, const char *matrix, int64_t step,
-                              int64_t column, int64_t itemsize, char *packed) noexcept nogil:
+cdef inline void pack_slivers(const td_matmul_tiles *tiles, int64_t k, int64_t columns, const char *matrix,
+                              int64_t step, int64_t column, int64_t itemsize, char *packed) noexcept nogil:
     """A matrix (k, columns) of any strides as slivers, each as wide as a tile, one behind the other."""
     cdef int64_t width = tiles.columns
     cdef int64_t j = 0
