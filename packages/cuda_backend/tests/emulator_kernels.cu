@@ -286,6 +286,15 @@ EXPORT int streams(int *count, int *out, int waits)
     return lazy ? error : cudaErrorInvalidValue;
 }
 
+/* Waiting for a stream that is captured, or for its device, is refused and makes the graph void. */
+bool is_void_after(cudaStream_t stream, cudaError_t (*wait)(cudaStream_t))
+{
+    cudaGraph_t recorded = nullptr;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    const bool refused = wait(stream) == cudaErrorStreamCaptureUnsupported;
+    return refused && cudaStreamEndCapture(stream, &recorded) == cudaErrorStreamCaptureInvalidated && !recorded;
+}
+
 /* A capture records and a launch of the graph does; the legacy default stream cannot be captured. */
 EXPORT int graph(int *count, int *out)
 {
@@ -295,10 +304,11 @@ EXPORT int graph(int *count, int *out)
     if (cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed) != cudaErrorStreamCaptureUnsupported)
         return cudaErrorInvalidValue;
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    const bool refused = is_void_after(stream, cudaStreamSynchronize) && is_void_after(stream, cudaStreamQuery) &&
+                         is_void_after(stream, [](cudaStream_t) { return cudaDeviceSynchronize(); });
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
     append(stream, count, out, 1);
     append(stream, count, out, 2);
-    const bool refused = cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported;
     cudaStreamEndCapture(stream, &recorded);
     cudaGraphInstantiate(&executable, recorded, 0);
     cudaGraphDestroy(recorded);
