@@ -53,8 +53,10 @@ def explained(
 ) -> tuple[bool, Any]:
     """(False, the result of the call with converted operands), or (True, the error that the user is to see).
 
-    It raises nothing, so that no frame in an error's traceback holds that error: the cycle would keep the arguments.
+    It raises nothing and forgets the error it tells, so that no frame in an error's traceback, nor one that called such
+    a frame, holds that error: the cycle would keep the arguments.
     """
+    typed: Exception | None = None
     try:
         bound = inspect.signature(function).bind(*arguments, **keywords)
     except TypeError:
@@ -65,18 +67,17 @@ def explained(
             return False, function(*bound.args, **bound.kwargs)
     except Exception as again:
         error = again.with_traceback(again.__traceback__ and again.__traceback__.tb_next)
-    if isinstance(error, TreadleError):
-        error.args = (_named(error, op), *error.args[1:])
-        return True, error
-    wrong = _misfit(bound, hints, op)
-    if wrong is not None:
-        return True, wrong
-    kind = RangeError if isinstance(error, OverflowError) else ArgumentError if isinstance(error, ValueError) else None
-    if kind is None:
-        return True, error
-    typed = kind(_named(error, op))
-    typed.__cause__ = error
-    return True, typed
+    try:
+        if isinstance(error, TreadleError):
+            error.args = (_named(error, op), *error.args[1:])
+            return True, error
+        typed = _misfit(bound, hints, op)
+        if typed is None and isinstance(error, OverflowError | ValueError):
+            typed = (RangeError if isinstance(error, OverflowError) else ArgumentError)(_named(error, op))
+            typed.__cause__ = error
+        return True, typed or error
+    finally:
+        del error, typed
 
 
 @lru_cache(maxsize=512)
