@@ -123,7 +123,7 @@ class Pinv(Op):
     """
 
     def __init__(self, rtol: float | None = None) -> None:
-        self.rtol = rtol
+        self.rtol = None if rtol is None else float(rtol)
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         (x,) = arrays
