@@ -135,8 +135,7 @@ def _converted(value: Any, hint: Any, device: Device | None) -> Any:
 
 def _takes(hint: Any, value: Any) -> bool:
     """Whether the annotation names the value's own class, as that of a tensor does, or anything."""
-    kinds = [each for each in (hint, *typing.get_args(hint)) if isinstance(each, type)]
-    return hint is Any or isinstance(value, tuple(kinds))
+    return hint is Any or any(each in type(value).__mro__ for each in (hint, *typing.get_args(hint)))
 
 
 def _all_converted(values: Any, hint: Any, device: Device | None) -> Any:
