@@ -82,6 +82,27 @@ def test_floats_out_of_the_range_of_integers(device: str, source: str, target: s
         assert y.tolist() == (expected * 7)[::step]
 
 
+@each_device
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer_bounds_beyond_a_dtype_bound_nothing(device: str, dtype: str) -> None:
+    """numpy/numpy#26759"""
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, 1, limits.max], dtype)
+    x = nd.asarray(values, device=device, copy=True)
+    for low, high in (
+        (-(2**70), 2**70),
+        (int(limits.min) - 1, None),
+        (None, int(limits.max) + 1),
+        (-(2**70), 5),
+        (1, 2**70),
+    ):
+        assert_same(nd.clip(x, low, high), np.clip(values, low, high))
+        assert_same(x.clip(low, high), np.clip(values, low, high))
+    for low, high in ((2**70, None), (None, -(2**70)), (2**70, 2**71)):
+        with pytest.raises(OverflowError, match=r"clip|maximum|minimum"):
+            nd.clip(x, low, high)
+
+
 # --- nothing, and one -------------------------------------------------------------------------------------------------
 @each_device
 def test_functions_of_nothing(device: str) -> None:

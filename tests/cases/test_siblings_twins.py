@@ -5,6 +5,8 @@ numpy/numpy#3763 (the norm of nothing), a flag where an axis stands: an argument
 silence, or told by an error from deep inside, and one that makes sense is not taken.
 """
 
+import contextlib
+import gc
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,40 @@ def test_what_makes_no_sense_is_refused_by_name_on_either_level(expression: str)
             function(expression)
         name = expression.partition("(")[0].rpartition(".")[2]
         assert str(caught.value).lower().replace("_", "").startswith(name.replace("_", ""))
+
+
+def test_refusals_leave_nothing_behind() -> None:
+    """pytorch/pytorch#5569 where a call fails: no cycle of an error, its traceback and the operands."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = ag.live_tensor_count(), nd.memory_statistics()["blocks"]
+        for expression in REFUSED.split():
+            for function in (_on_arrays, _on_tensors):
+                with contextlib.suppress(nd.TreadleError):
+                    function(expression)
+            assert (ag.live_tensor_count(), nd.memory_statistics()["blocks"]) == before, expression
+    finally:
+        gc.enable()
+
+
+CONVERTED: dict[str, Any] = {
+    "axis": lambda: nd.flip([nd.ones(3)], axis=5),  # type: ignore[arg-type]
+    "ragged": lambda: nd.stack([[1, 2], [1, 2, 3]]),  # type: ignore[list-item]
+    "kind": lambda: nd.tril([[1.0, 2.0], [3.0, 4.0]], k=1.5),  # type: ignore[arg-type]
+    "value": lambda: nd.quantile([1.0, 2.0], 5),  # type: ignore[arg-type]
+    "singular": lambda: nd.linalg.solve([[1.0, 1.0], [1.0, 1.0]], [1.0, 2.0]),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_errors_about_converted_operands_leave_no_cycle(name: str) -> None:
+    """The same where lists stand for arrays: the call is made twice."""
+    for round_ in range(2):  # the first imports what explains
+        gc.collect()
+        with contextlib.suppress(nd.TreadleError):
+            CONVERTED[name]()
+        assert round_ == 0 or gc.collect() == 0
 
 
 @pytest.mark.parametrize("expression", COMPUTED.split())

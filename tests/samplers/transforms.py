@@ -60,7 +60,7 @@ _of_square("linalg.matrix_power", lambda x: ag.linalg.matrix_power(x, 3) + ag.li
 _of_rectangle("QR", lambda x: tuple(ag.linalg.qr(x)))
 _of_rectangle("SVD", _svd)
 _of_rectangle("linalg.svdvals", ag.linalg.svdvals)
-_of_rectangle("linalg.pinv", ag.linalg.pinv)
+_of_rectangle("Pinv", ag.ops.Pinv())
 
 
 @sampler

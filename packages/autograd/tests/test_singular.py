@@ -243,3 +243,25 @@ def test_derivatives_in_float16_whose_parts_would_overflow(function: Any, at: fl
     x = ag.Tensor([at, -at], dtype="float16", requires_grad=True)
     function(x)[0].backward()
     assert x.grad is not None and x.grad[0].item() == pytest.approx(expected, abs=6e-8, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", ["identity", "equal", "zero", "rank 1", "nothing"])
+def test_pseudo_inverses_with_equal_singular_values(name: str) -> None:  # pytorch/pytorch#65911, jax-ml/jax#2794
+    values, expected = {
+        "identity": (np.eye(3), -np.ones((3, 3))),
+        "equal": (np.diag([2.0, 2.0]), -np.full((2, 2), 0.25)),
+        "zero": (np.zeros((2, 3)), np.zeros((2, 3))),
+        "rank 1": (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[-1.0, 1.0], [1.0, 0.0]])),
+        "nothing": (np.zeros((0, 3)), np.zeros((0, 3))),
+    }[name]
+    x = ag.Tensor(values, requires_grad=True)
+    ag.linalg.pinv(x).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), expected, atol=1e-12)
+
+
+def test_pseudo_inverses_of_rank_1_are_differentiable_twice() -> None:  # pytorch/pytorch#65911
+    draw = np.random.default_rng(0)
+    a, b = (ag.Tensor(draw.normal(size=(n, 1)), requires_grad=True) for n in (6, 5))
+    function = lambda a, b: ag.linalg.pinv(a @ ag.matrix_transpose(b))  # noqa: E731
+    assert ag.gradcheck(function, [a, b]) and ag.gradgradcheck(function, [a, b])

@@ -113,7 +113,7 @@ from treadle.autograd.ops.unary import (
     square,
     tanh,
 )
-from treadle.autograd.vectorizing import Batched, batched_constant
+from treadle.autograd.vectorizing import Batched, batched_constant, batched_made
 from treadle.ndarray._edge import guard_all
 from treadle.ndarray.opset import OPS, Family
 
@@ -155,6 +155,8 @@ def _maker(name: str) -> Callable[..., Tensor]:
     make = getattr(nd, name)
 
     def function(*arguments: Any, **options: Any) -> Tensor:
+        if STATE.lazy_blocks and arguments and isinstance(arguments[0], Batched):
+            return batched_made(function, arguments, options)  # type: ignore[no-any-return]
         plain = [each.data if isinstance(each, Tensor) else each for each in arguments]
         return without_gradient(
             name, constant(make(*plain, **options)), arguments, options, f"{name}() makes a constant"

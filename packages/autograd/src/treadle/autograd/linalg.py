@@ -167,14 +167,7 @@ def pinv(x: Tensor, /, *, rtol: float | None = None) -> Tensor:
     >>> ag.linalg.pinv(ag.Tensor([[2.0], [0.0]])).tolist()
     [[0.5, 0.0]]
     """
-    from treadle.autograd import functions as f
-
-    u, s, vh = svd(x, full_matrices=False)
-    eps = float(nd.finfo(x.dtype).eps)
-    cut = (max(x.shape[-2:]) * eps if rtol is None else rtol) * nd.max(s.data, axis=-1, keepdims=True)
-    kept = constant(s.data > cut)
-    inverse = f.where(kept, 1.0 / f.where(kept, s, 1.0), 0.0)
-    return matmul(_adjoint(vh) * f.expand_dims(inverse, axis=-2), _adjoint(u))
+    return _d.Pinv(rtol)(x)
 
 
 def _adjoint(x: Tensor) -> Tensor:

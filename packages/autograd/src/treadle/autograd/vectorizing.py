@@ -46,7 +46,7 @@ from treadle.autograd.ops.manipulation import expand_dims, moveaxis, reshape, st
 from treadle.autograd.ops.reductions import ReduceOp
 from treadle.ndarray import DTypeError, ShapeError
 
-__all__ = ["Batched", "batched_call", "batched_constant", "vmap"]
+__all__ = ["Batched", "batched_call", "batched_constant", "batched_item", "batched_made", "vmap"]
 
 Axes = int | None | Sequence[int | None]
 
@@ -192,10 +192,36 @@ def batched_constant(function: Callable[..., Any], values: tuple[Any, ...], opti
     return Batched(result, level)
 
 
+def batched_made(make: Callable[..., Any], values: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function makes in the likeness of a Batched, or for each of its elements: the same of the whole batch."""
+    example, *others = values
+    level = _innermost(make.__name__, [example])
+    return Batched(make(example.whole, *others, **options), level)
+
+
+def batched_item(get_item: Callable[..., Any], x: Tensor, index: Any) -> Any:
+    """An example's item at an index that differs from example to example; None for another, and for a mask, whose
+    number of elements would differ."""
+    items = index if isinstance(index, tuple) else (index,)
+    batched = [each for each in items if isinstance(each, Batched)]
+    if not batched or any(each.dtype.kind == "b" for each in batched):
+        return None
+    level = _innermost("get_item", [x, *batched])
+    operands = [_Operand(each, level) for each in (x, *items)]
+
+    @functools.wraps(get_item)
+    def item(x: Any, *items: Any) -> Any:
+        return get_item(x, items)
+
+    return _each(item, operands, level)
+
+
 def _each(op: Any, operands: list[_Operand], level: _Level) -> Any:
     """The op on one example after another."""
     if level.length == 0:
-        raise ShapeError(f"vmap: {op} has no rule for a batch, and cannot be called on an empty one")
+        raise ShapeError(
+            f"vmap: {getattr(op, '__name__', op)} has no rule for a batch, and cannot be called on an empty one"
+        )
     results = [op(*[each.whole[at] if each.batched else each.whole for each in operands]) for at in range(level.length)]
     if isinstance(results[0], tuple):
         columns = [Batched(stack(list(items)), level) for items in zip(*results, strict=True)]
@@ -329,7 +355,8 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
 
     @functools.wraps(function)
     def mapped(*arguments: Any, **keywords: Any) -> Any:
-        axes = [in_axes] * len(arguments) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
+        several = isinstance(in_axes, list | tuple)
+        axes: list[Any] = list(in_axes) if several else [in_axes] * len(arguments)  # type: ignore[arg-type]
         if len(axes) != len(arguments):
             raise ShapeError(f"vmap: in_axes names {len(axes)} arguments, and {len(arguments)} were given")
         wholes = [_in_front(*each) for each in enumerate(zip(arguments, axes, strict=True))]

@@ -360,7 +360,8 @@ def clip(x, /, min=None, max=None, *, out=None):
     """x cut to the interval from min to max; None leaves an end open.
 
     The bounds broadcast against x and are arrays or Python scalars. The result has the dtype of x and the bounds
-    together. NaN, in x or a bound, stays. If min > max, the result is max. Raises ShapeError, DTypeError, DeviceError.
+    together; a Python int below or above all that an integer dtype holds leaves that end open. NaN, in x or a bound,
+    stays. If min > max, the result is max. Raises ShapeError, DTypeError, DeviceError.
 
     >>> import treadle.ndarray as nd
     >>> nd.clip(nd.asarray([1, 5, 9]), 2, 6)
@@ -369,6 +370,10 @@ def clip(x, /, min=None, max=None, *, out=None):
     cdef Strided a, low, high
     cdef int dtype
     a = <Strided>(x if is_array(x) else _made("clip", x, None))
+    if (type(min) is int or type(max) is int) and a.dtype.kind in "iu":
+        bits = 8 * a.dtype.itemsize - (a.dtype.kind == "i")
+        min = None if type(min) is int and min <= (-(1 << bits) if a.dtype.kind == "i" else 0) else min
+        max = None if type(max) is int and max >= (1 << bits) - 1 else max
     if min is None and max is None:
         return unary(POSITIVE, a, out)
     if max is None:

@@ -53,9 +53,11 @@ def explained(
 ) -> tuple[bool, Any]:
     """(False, the result of the call with converted operands), or (True, the error that the user is to see).
 
-    It raises nothing, so that no frame in an error's traceback holds that error: the cycle would keep the arguments.
+    It raises nothing and forgets the error it tells, so that no frame in an error's traceback, nor one that called such
+    a frame, holds that error: the cycle would keep the arguments.
     """
     signature = inspect.signature(function)
+    typed: Exception | None = None
     try:
         bound = signature.bind(*arguments, **keywords)
     except TypeError:
@@ -68,18 +70,17 @@ def explained(
             return False, function(*bound.args, **bound.kwargs)
     except Exception as again:
         error = again.with_traceback(again.__traceback__ and again.__traceback__.tb_next)
-    if isinstance(error, TreadleError):
-        error.args = (_named(error, op), *error.args[1:])
-        return True, error
-    wrong = _misfit(bound, hints, op)
-    if wrong is not None:
-        return True, wrong
-    kind = RangeError if isinstance(error, OverflowError) else ArgumentError if isinstance(error, ValueError) else None
-    if kind is None:
-        return True, error
-    typed = kind(_named(error, op))
-    typed.__cause__ = error
-    return True, typed
+    try:
+        if isinstance(error, TreadleError):
+            error.args = (_named(error, op), *error.args[1:])
+            return True, error
+        typed = _misfit(bound, hints, op)
+        if typed is None and isinstance(error, OverflowError | ValueError):
+            typed = (RangeError if isinstance(error, OverflowError) else ArgumentError)(_named(error, op))
+            typed.__cause__ = error
+        return True, typed or error
+    finally:
+        del error, typed
 
 
 def _bare(signature: inspect.Signature) -> inspect.Signature:
@@ -143,8 +144,7 @@ def _converted(value: Any, hint: Any, device: Device | None) -> Any:
 
 def _takes(hint: Any, value: Any) -> bool:
     """Whether the annotation names the value's own class, as that of a tensor does, or anything."""
-    kinds = [each for each in (hint, *typing.get_args(hint)) if isinstance(each, type)]
-    return hint is Any or isinstance(value, tuple(kinds))
+    return hint is Any or any(each in type(value).__mro__ for each in (hint, *typing.get_args(hint)))
 
 
 def _all_converted(values: Any, hint: Any, device: Device | None) -> Any:

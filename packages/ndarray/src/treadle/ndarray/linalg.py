@@ -116,8 +116,8 @@ def matrix_power(x: NDArray, n: int, /) -> NDArray:
 def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float = 2) -> NDArray:
     """The norms of vectors along axes, or of all elements: sum(abs(x) ** ord) ** (1 / ord).
 
-    ``inf`` and ``-inf`` give the largest and smallest magnitude, 0 the number of elements that are not 0. Integers
-    become float32 first.
+    ``inf`` and ``-inf`` give the largest and smallest magnitude (0 is the largest of nothing), 0 the number of elements
+    that are not 0. Integers become float32 first.
 
     >>> import treadle.ndarray as nd
     >>> nd.linalg.vector_norm(nd.asarray([3.0, 4.0])).item()

@@ -106,8 +106,8 @@ def as_number(value: Any) -> bool | int | float | complex:
         return value  # type: ignore[no-any-return]
     refuse_masked(value, "asarray")
     if getattr(value, "requires_grad", False):
-        kind = type(value).__name__
-        raise DTypeError(f"asarray: a {kind} that requires a gradient would lose it; stack() such, or take detach()")
+        name = type(value).__name__
+        raise DTypeError(f"asarray: a {name} that requires a gradient would lose it; stack() such, or take detach()")
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
     for kind in PLAIN:

@@ -7,7 +7,7 @@ serve which element is written in ``include/treadle/random.h``. What is made fro
 import operator
 import os
 import threading
-from typing import Self
+from typing import Any, Self
 
 from treadle.ndarray import _families, _parts
 from treadle.ndarray._array import NDArray
@@ -66,10 +66,11 @@ class Stream:
         >>> nd.all(generator.bits((3,)) == first).item()
         True
         """
-        found = [state.get(name) for name in ("seed", "counter")] if isinstance(state, dict) else []
-        if len(found) != 2 or not all(isinstance(each, int) and 0 <= each <= _MASK for each in found):
+        given: Any = state
+        found = [given.get(name) for name in ("seed", "counter")] if isinstance(given, dict) else [None]
+        if not all(isinstance(each, int) and 0 <= each <= _MASK for each in found):
             raise ArgumentError(f"set_state: {state!r} is no state, which has a seed and a counter, both in [0, 2**64)")
-        self.seed, self.counter = state["seed"], state["counter"]
+        self.seed, self.counter = given["seed"], given["counter"]
 
     def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
         with self._lock:

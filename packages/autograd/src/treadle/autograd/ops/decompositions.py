@@ -16,7 +16,7 @@ from treadle.autograd.ops._common import Shape, call, fit, floating, on_arrays
 from treadle.autograd.ops.indexing import GetItem
 from treadle.ndarray import DType, ShapeError
 
-__all__ = ["QR", "SVD", "Cholesky", "Det", "Eig", "Eigh", "Inv", "SlogDet", "Solve"]
+__all__ = ["QR", "SVD", "Cholesky", "Det", "Eig", "Eigh", "Inv", "Pinv", "SlogDet", "Solve"]
 
 
 class EigResult(NamedTuple):
@@ -112,6 +112,36 @@ class Inv(Op):
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         (shape,) = shapes
         return _square(shape, self), floating(*dtypes)
+
+
+class Pinv(Op):
+    """The Moore-Penrose inverse P of A, with singular values up to ``rtol`` times the largest counted as 0.
+
+    Its gradient where the rank stays as it is, -P* G P* + (1 - A P) G* P P* + P* P G* (1 - P A), needs no singular
+    vectors, which equal singular values leave undetermined (Golub and Pereyra, The differentiation of pseudo-inverses
+    and nonlinear least squares problems whose variables separate, 1973).
+    """
+
+    def __init__(self, rtol: float | None = None) -> None:
+        self.rtol = None if rtol is None else float(rtol)
+
+    def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
+        (x,) = arrays
+        p = xp.linalg.pinv(x, rtol=self.rtol)
+        return p, (x, p)
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        x, p = node.saved
+        turned, back = _h(xp, p), _h(xp, grad)
+        columns = _product(xp, back - _product(xp, x, xp.matmul(p, back)), p, turned)
+        rows = _product(xp, turned, p, back - _product(xp, xp.matmul(back, p), x))
+        return columns + rows - _product(xp, turned, grad, turned)
+
+    def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
+        (shape,) = shapes
+        if len(shape) < 2:
+            raise ShapeError(f"{self}: shape {shape} is no matrix, and no stack of them")
+        return (*shape[:-2], shape[-1], shape[-2]), floating(*dtypes)
 
 
 class Solve(Op):

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import treadle.ndarray as nd
+from treadle.autograd._node import STATE
 from treadle.autograd._tensor import Op, Tensor
 from treadle.autograd.mode import is_lazy
 from treadle.autograd.ops._common import Shape, axes_of, call, fit, on_arrays, tried
@@ -270,6 +271,12 @@ class ScatterAdd(Op):
 
 def get_item(x: Tensor, index: Any, /) -> Tensor:
     """``x[index]``."""
+    if STATE.lazy_blocks:
+        from treadle.autograd.vectorizing import batched_item  # made of ops
+
+        found: Tensor | None = batched_item(get_item, x, index)
+        if found is not None:
+            return found
     return GetItem(index)(x)
 
 

@@ -8,7 +8,7 @@ from treadle.autograd._node import STATE, broken
 from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd._watching import without_gradient
 from treadle.autograd.ops._common import Shape, axes_of, call, on_arrays, tried
-from treadle.autograd.ops.indexing import PutItem, _along_axis
+from treadle.autograd.ops.indexing import PutItem, _along_axis, get_item, take_along_axis
 from treadle.ndarray import DType, ShapeError
 
 __all__ = ["Sort", "TopKValues"]
@@ -108,6 +108,8 @@ def topk(x: Tensor, k: int, /, axis: int = -1, *, largest: bool = True) -> TopK:
     [5.0, 3.0]
     """
     op = TopKValues(k, axis, largest)
+    if STATE.lazy_blocks and (kept := _of_batch(op, x)) is not None:
+        return kept
     values = op(x)
     chosen = nd.topk(x.data, k, axis=axis, largest=largest).indices if values.is_leaf else values.saved[0]
     result = constant(chosen)
@@ -115,3 +117,16 @@ def topk(x: Tensor, k: int, /, axis: int = -1, *, largest: bool = True) -> TopK:
     if STATE.watcher is not None:
         STATE.watcher.plain(result, lambda xp, x: xp.topk(x, k, axis=axis, largest=largest).indices, (x,))
     return TopK(values, result)
+
+
+def _of_batch(op: TopKValues, x: Tensor) -> TopK | None:
+    """What :func:`topk` gives inside vmap, from the order of the whole batch; None outside."""
+    from treadle.autograd.vectorizing import Batched  # made of ops
+
+    if not isinstance(x, Batched):
+        return None
+    op.infer((x.shape,), (x.dtype,))
+    (along,) = axes_of(op.axis, x.ndim, "topk")
+    first = (*(slice(None),) * along, slice(op.k))
+    places = get_item(argsort(x, axis=along, descending=op.largest), first)
+    return TopK(take_along_axis(x, places, axis=along), places)
