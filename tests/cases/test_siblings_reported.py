@@ -1,11 +1,10 @@
-"""Faults that users of other libraries reported of layers, schedules, metrics and loaders, and their relatives here.
+"""Faults that users of other libraries reported of layers, losses, modules and schedules, and their relatives here.
 
 Each test names reports of the kind; expected values come from mathematics, scikit-learn and PyTorch.
 """
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ import pytest
 import treadle.ndarray as nd
 from treadle import nn, optim
 from treadle.autograd import Tensor
-from treadle.data import DataLoader, RandomSampler, default_collate
-from treadle.data.progress import progress
-from treadle.data.transforms import Compose, RandomApply, Resize
-from treadle.nn import functional, metrics
+from treadle.data.transforms import Resize
+from treadle.nn import functional
 from treadle.optim import lr_scheduler
 
 INF = math.inf
@@ -245,134 +242,6 @@ def test_limits_of_a_uniform_distribution_in_order() -> None:
         nn.init.uniform_(Tensor([0.0]), 1.0, 0.0)
 
 
-# --- metrics ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("kind", [metrics.MeanAbsoluteError, metrics.MeanSquaredError])
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "float16", "bfloat16"])
-def test_errors_of_narrow_numbers(dtype: str, kind: Any) -> None:
-    """scikit-learn/scikit-learn#28827: 1 - 3 is 254 in uint8, 300**2 infinite."""
-    largest = {"bool": 1, "int8": 127, "uint8": 255}.get(dtype, 300)
-    output, target = (nd.asarray(each, dtype=dtype) for each in ([0, largest, 1], [largest, 0, 1]))
-    metric = kind()
-    metric.update(Tensor(output), Tensor(target))
-    power = 1 if kind is metrics.MeanAbsoluteError else 2
-    assert metric.compute().item() == pytest.approx(2 * largest**power / 3, rel=1e-6)
-
-
-OUTSIDE: dict[str, Callable[[Tensor], Any]] = {
-    "accuracy": lambda target: metrics.accuracy(Tensor([[1.0, 2.0]]), target),
-    "top_k_accuracy": lambda target: metrics.top_k_accuracy(Tensor([[1.0, 2.0]]), target, 2),
-    "confusion_matrix": lambda target: metrics.confusion_matrix(Tensor([[1.0, 2.0]]), target),
-    "roc_auc": lambda target: metrics.roc_auc(Tensor([0.5]), target),
-    "roc_auc, classes": lambda target: metrics.roc_auc(Tensor([[0.5, 0.5]]), target),
-}
-
-
-@pytest.mark.parametrize("target", [-1, -100, 2])
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_targets_that_are_no_class(name: str, target: int) -> None:
-    """Lightning-AI/torchmetrics#1556, #1040: -1 counted from the end, and was among the best two."""
-    with pytest.raises(nd.IndexingError, match=r"target|class"):
-        OUTSIDE[name](Tensor([target]))
-
-
-def test_accuracies_that_mean_nothing() -> None:
-    """meta-pytorch/captum#1122: one output of a yes-or-no model; and k that is no number of places."""
-    with pytest.raises(nd.ShapeError, match="compare logits > 0"):
-        metrics.accuracy(Tensor([[0.3], [-0.8]]), Tensor([1, 0]))
-    metric = metrics.Accuracy(ignore_index=-100)
-    metric.update(Tensor([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]), Tensor([1, -100, 0]))
-    assert metric.compute().item() == 0.5
-    with pytest.raises(ValueError, match="k must be 1 or more"):
-        metrics.Accuracy(top_k=0)
-    with pytest.raises(TypeError):
-        metrics.Accuracy(top_k=1.5)  # type: ignore[arg-type]
-    with pytest.raises(nd.DTypeError, match="one has a fraction"):
-        metrics.confusion_matrix(Tensor([0, 1]), Tensor([0.5, 1.0]))
-
-
-# --- data -------------------------------------------------------------------------------------------------------------
-def test_batches_of_numpy_strings_and_of_mixed_samples() -> None:
-    """pytorch/pytorch#2914: a np.str_ is a string; a tensor and a number are of one batch."""
-    assert default_collate([np.str_("a"), "b"]) == ["a", "b"]
-    mixed: list[list[Any]] = [
-        [Tensor(1.5), 2.0],
-        [2.0, Tensor(1.5)],
-        [nd.asarray(1.5), np.float32(2.0)],
-        [np.int8(2), 1],
-    ]
-    for samples in mixed:
-        assert sorted(default_collate(samples).tolist()) == sorted(float(each) for each in samples)
-
-
-def test_draws_from_nothing() -> None:
-    """pytorch/pytorch#36176: a length of 3 and no sample."""
-    with pytest.raises(ValueError, match="3 samples cannot be drawn"):
-        list(RandomSampler([], replacement=True, num_samples=3))
-    assert list(DataLoader([], 2, shuffle=True)) == []
-
-
-def test_images_of_no_pixels_and_of_masks() -> None:
-    """Resized masks stay masks."""
-    with pytest.raises(nd.ShapeError, match="has no pixels"):
-        Resize(2)(nd.zeros((1, 0, 3)))
-    mask = nd.asarray([[[True, False]]])
-    assert Resize((1, 4))(mask).tolist() == [[[True, True, False, False]]]
-    with pytest.raises(TypeError, match="the class Resize: call it"):
-        Compose([Resize])
-    with pytest.raises(TypeError, match="one is a int"):
-        RandomApply([1])  # type: ignore[list-item]
-
-
-def test_the_gradient_reaches_what_was_chosen() -> None:
-    """The values of a pooling with places are still those elements: a sum's gradient counts each window once."""
-    x = Tensor([[[3.0, 1.0, 2.0]]], requires_grad=True)
-    values, _ = functional.max_pool1d(x, 2, 1, 1, return_indices=True)
-    values.sum().backward()
-    assert x.grad is not None and x.grad.tolist() == [[[2.0, 0.0, 2.0]]]
-
-
-# --- files and consoles -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"a.b": Tensor([1.0]), "a": {"b": Tensor([2.0])}},
-        {1: Tensor([1.0]), "1": Tensor([2.0])},
-        {"a": [Tensor([1.0])], "a.0": Tensor([2.0]), "a.0'": Tensor([3.0])},
-    ],
-)
-def test_names_in_states_that_look_alike(tmp_path: Path, state: Any) -> None:
-    """google/flax#5554, pytorch/tensordict#51: an array under another one's dotted name came back twice."""
-    nn.save_state(state, tmp_path / "state")
-    assert str(nn.load_state(tmp_path / "state")) == str(state)
-
-
-def test_states_that_hold_themselves_and_notes_of_other_kinds(tmp_path: Path) -> None:
-    """safetensors/safetensors#278: a number among the notes makes a file that nobody reads."""
-    state: dict[str, Any] = {"lr": 0.1}
-    state["again"] = state
-    with pytest.raises(ValueError, match="contains itself"):
-        nn.save_state(state, tmp_path / "state")
-    with pytest.raises(TypeError, match=r"'epoch': 1; write str\(\)"):
-        nn.save_file({"x": Tensor([1.0])}, tmp_path / "x", {"epoch": 1})  # type: ignore[dict-item]
-    assert not list(tmp_path.iterdir())
-
-
-def test_weights_from_before_batches_were_counted() -> None:
-    """pytorch/pytorch#8481: num_batches_tracked may be absent, other names not."""
-    layer = nn.Sequential(nn.BatchNorm1d(2))
-    state = {name: value for name, value in layer.state_dict().items() if "num_batches" not in name}
-    assert layer.load_state_dict(state) == ([], [])
-    del state["0.running_var"]
-    with pytest.raises(nn.StateDictError, match=r"missing:\n  0.running_var \(2,\)$"):
-        layer.load_state_dict(state)
-
-
-def test_no_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tqdm/tqdm#1593, #1654: in a process without a console sys.stderr is None."""
-    monkeypatch.setattr("sys.stderr", None)
-    assert list(progress([1, 2])) == [1, 2]
-
-
 # --- losses, dropout and draws at the ends ----------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool"])
 @pytest.mark.parametrize(
@@ -408,6 +277,7 @@ def test_what_is_dropped_for_certain_is_gone(name: str) -> None:
     assert x.grad is not None and x.grad.tolist() == [[[0.0] * 3]]
 
 
+PLANE = Tensor(np.ones((2, 4)))
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: functional.gumbel_softmax(Tensor([1.0]), tau=0.0), "tau must be above 0"),
     (lambda: functional.softplus(Tensor([1.0]), beta=0.0), "beta must not be 0"),
@@ -417,7 +287,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: functional.cross_entropy(Tensor([[1.0, 2.0]]), Tensor([1.0])), "indices of classes have an integer dtype"),
     (lambda: functional.ctc_loss(Tensor(np.zeros((3, 1, 3))), Tensor([[1]]), (3,), (-1,)), "which is negative"),
     (
-        lambda: functional.scaled_dot_product_attention(*[Tensor(np.ones((2, 4)))] * 3, enable_gqa=True),
+        lambda: functional.scaled_dot_product_attention(PLANE, PLANE, PLANE, enable_gqa=True),
         r"enable_gqa needs \(..., heads",
     ),
 ]  # fmt: skip
@@ -428,3 +298,26 @@ def test_arguments_that_make_no_sense(call: Callable[[], Any], message: str) -> 
     """Refused by name; the first two divided by 0, others gave numbers that mean nothing."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# --- parametrizations -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [nn.utils.parametrizations.weight_norm, nn.utils.parametrizations.spectral_norm])
+def test_parametrized_weights_of_zeros(kind: Any) -> None:
+    """pytorch/pytorch#32137 at the weights: a layer that begins with zeros has them, and finite gradients."""
+    layer = nn.Linear(3, 2)
+    layer.weight.data[...] = 0.0
+    layer = kind(layer)
+    layer(Tensor([[1.0, 2.0, 3.0]])).sum().backward()
+    assert layer.weight.tolist() == [[0.0] * 3] * 2
+    assert all(np.isfinite(each.grad.numpy()).all() for each in layer.parameters() if each.grad is not None)
+
+
+def test_a_parametrization_of_several_tensors_comes_first() -> None:
+    """pytorch/pytorch#13350: told at once, and the layer works as before."""
+    layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval()
+    before = layer.weight.tolist()
+    with pytest.raises(ValueError, match="'weight' is parametrized already, and _WeightNorm"):
+        nn.utils.parametrizations.weight_norm(layer)
+    assert layer.weight.tolist() == before
+    with pytest.raises(ValueError, match="it lacks decay, warmup, updates, averages"):
+        optim.ExponentialMovingAverage([nn.Parameter([1.0])]).load_state_dict({"a": 1})
