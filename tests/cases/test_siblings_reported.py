@@ -314,7 +314,7 @@ def test_parametrized_weights_of_zeros(kind: Any) -> None:
 
 def test_a_parametrization_of_several_tensors_comes_first() -> None:
     """pytorch/pytorch#13350: told at once, and the layer works as before."""
-    layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval()
+    layer: Any = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval()
     before = layer.weight.tolist()
     with pytest.raises(ValueError, match="'weight' is parametrized already, and _WeightNorm"):
         nn.utils.parametrizations.weight_norm(layer)

@@ -32,8 +32,8 @@ def read_csv(
     (sorted as they occur otherwise); of str a list. ``header`` says whether the first line has the names, or gives
     them. Texts in ``missing`` become NaN in a column of floats.
 
-    Blank lines are skipped where there are several columns. A line with too few or too many fields, a value that is not of its type, or a missing one
-    elsewhere is a DataFileError with the line and the column.
+    Blank lines are skipped where there are several columns. A line with too few or too many fields, a value that is
+    not of its type, or a missing one elsewhere is a DataFileError with the line and the column.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w") as file:

@@ -106,8 +106,8 @@ def register_parametrization(
         value = getattr(module, tensor_name).detach()
         if hasattr(parametrization, "right_inverse") and not isinstance(parametrization.right_inverse(value), Tensor):
             raise ValueError(
-                f"{tensor_name!r} is parametrized already, and {type(parametrization).__name__} computes it from several "
-                "tensors: it must be the first"
+                f"{tensor_name!r} is parametrized already, and {type(parametrization).__name__} computes it from "
+                "several tensors: it must be the first"
             )
         present.append(parametrization)
         try:
