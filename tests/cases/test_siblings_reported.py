@@ -12,12 +12,14 @@ import pytest
 
 import treadle.ndarray as nd
 from treadle import nn, optim
-from treadle.autograd import Tensor
+from treadle.autograd import Tensor, gradcheck
 from treadle.data.transforms import Resize
 from treadle.nn import functional
+from treadle.nn.functional import resampling
 from treadle.optim import lr_scheduler
 
 INF = math.inf
+RANDOM = np.random.default_rng(0)
 
 
 # --- sizes, windows, statistics ---------------------------------------------------------------------------------------
@@ -53,6 +55,73 @@ def test_windows_over_padding_alone_with_their_places() -> None:
     assert places.tolist() == [[[-1]]]
     values.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [[[0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_windows_of_nothing(kind: str) -> None:
+    """pytorch/pytorch#78868: a length of 0 is an empty result, one below 0 and windows over nothing are refused."""
+    x = Tensor(np.ones((2, 3, 4, 5)), requires_grad=True)
+    pool = getattr(functional, f"adaptive_{kind}_pool2d")
+    for sizes, shape in ((0, (2, 3, 0, 0)), ((0, 2), (2, 3, 0, 2)), ((None, 0), (2, 3, 4, 0))):
+        out = pool(x, sizes)
+        assert out.shape == shape
+        out.sum().backward()
+    assert x.grad is not None and not x.grad.numpy().any()
+    for wrong, of in ((-1, x), (2, Tensor(np.ones((2, 3, 0, 4))))):
+        with pytest.raises(nd.ShapeError, match=r"output_size .* cannot be made of lengths"):
+            pool(of, wrong)
+
+
+RESIZED: dict[str, tuple[Callable[[Tensor], Tensor], list[float]]] = {
+    "linear": (lambda x: functional.interpolate(x, size=14, mode="linear"), [1, INF, INF, INF, INF, 3.25, 3.75]),
+    "area": (lambda x: functional.interpolate(x, size=4, mode="area"), [INF, INF, math.nan, math.nan]),
+    "adaptive": (lambda x: functional.adaptive_avg_pool1d(x, 5), [INF, INF, 4.0, math.nan, math.nan]),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("name", RESIZED)
+def test_an_infinite_element_reaches_its_neighbours_only(name: str, device: str) -> None:
+    """pytorch/pytorch#187297 at resizing: a product with a matrix made all outputs of an axis NaN by 0 * inf."""
+    x = Tensor(nd.asarray([[[1.0, INF, 3.0, 4.0, 5.0, math.nan, 7.0]]], device=device))
+    resize, expected = RESIZED[name]
+    found = resize(x).tolist()[0][0]
+    np.testing.assert_allclose(found[: len(expected)], expected)
+    assert found[-1] == 7.0 or name != "linear"
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "area"])
+def test_both_ways_of_resizing_agree(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By matrices, and for long axes by sums over the few inputs of each output."""
+    x = Tensor(RANDOM.normal(size=(2, 1, 5, 4)), requires_grad=True)
+    wanted = functional.interpolate(x, size=(7, 3), mode=mode)
+    monkeypatch.setattr(resampling, "_DENSE", 0)
+    found = functional.interpolate(x, size=(7, 3), mode=mode)
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-12)
+    gradcheck(lambda x: functional.interpolate(x, size=(7, 3), mode=mode), [x])
+
+
+def test_long_signals_and_outputs_that_no_memory_holds() -> None:
+    """pytorch/pytorch#42582, #50960, #73183: a matrix of lengths 30000 and 60000 has 7 GB."""
+    x = Tensor(np.arange(30_000.0, dtype="f4").reshape(1, 1, -1))
+    y = functional.interpolate(x, scale_factor=2, mode="linear", align_corners=True)
+    np.testing.assert_allclose(y.numpy()[0, 0], np.linspace(0.0, 29_999.0, 60_000), rtol=1e-5, atol=1e-2)
+    many = 9132760301568586890
+    for call in (
+        lambda: functional.adaptive_avg_pool1d(x, many), lambda: functional.adaptive_max_pool1d(x, many),
+        lambda: functional.interpolate(x, many), lambda: functional.interpolate(x, scale_factor=1e15, mode="linear"),
+    ):  # fmt: skip
+        with pytest.raises(nd.ShapeError, match="an axis can have up to"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.LayerNorm(3, eps=-1.0), nn.BatchNorm1d(3, eps=-1.0), nn.GroupNorm(1, 3, eps=math.nan)]
+)
+def test_an_eps_below_0(layer: Any) -> None:
+    """A variance less than it would have no root."""
+    with pytest.raises(ValueError, match="eps must be 0 or more"):
+        layer(Tensor(np.ones((2, 3), "f4")))
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
