@@ -99,6 +99,15 @@ def test_draws_from_nothing() -> None:
     assert list(DataLoader([], 2, shuffle=True)) == []
 
 
+def test_an_infinite_pixel_reaches_its_neighbours_only() -> None:
+    """pytorch/pytorch#187297 at images: depth maps have such."""
+    row = [1.0, 1.0, 1.0, math.inf, 1.0, 1.0, math.nan, 1.0, -math.inf, 1.0, 1.0, 1.0]
+    found = Resize((1, 6))(nd.asarray([[row]], dtype="float32")).tolist()[0][0]
+    np.testing.assert_allclose(found, [1.0, math.inf, math.nan, math.nan, -math.inf, 1.0])  # windows of 4
+    found = Resize((2, 12), antialias=False)(nd.asarray([[row]], dtype="float32")).tolist()[0]
+    np.testing.assert_allclose(found, [row, row])
+
+
 def test_images_of_no_pixels_and_of_masks() -> None:
     """Resized masks stay masks."""
     with pytest.raises(nd.ShapeError, match="has no pixels"):
