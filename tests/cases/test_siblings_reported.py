@@ -273,6 +273,62 @@ def test_groups_that_come_later(name: str) -> None:
     assert new == pytest.approx(LATER[name])
 
 
+RESUMED: dict[str, Callable[[Any], Any]] = {
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 2, 0.5),
+    "MultiStepLR": lambda o: lr_scheduler.MultiStepLR(o, [1, 4], 0.1),
+    "LinearLR": lambda o: lr_scheduler.LinearLR(o, 0.1, 1.0, 4),
+    "ConstantLR": lambda o: lr_scheduler.ConstantLR(o, 0.5, 4),
+    "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, 5),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
+        o, [lr_scheduler.LinearLR(o, 0.1, 1.0, 2), lr_scheduler.ExponentialLR(o, 0.5)], [2]
+    ),
+    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ConstantLR(o, 0.5, 4), lr_scheduler.ExponentialLR(o, 0.5)]
+    ),
+    **SCHEDULES,
+}  # fmt: skip
+
+
+def rates_and_momenta(optimizer: Any) -> list[float]:
+    return [group[name] for group in optimizer.param_groups for name in ("lr", "momentum")]
+
+
+@pytest.mark.parametrize("loaded", ["optimizer first", "schedule made first", "schedule alone"])
+@pytest.mark.parametrize("name", RESUMED)
+def test_schedules_resumed_in_any_order(name: str, loaded: str) -> None:
+    """pytorch/pytorch#65342, #119168, #29697: making a schedule sets the rates back, and its state brings them."""
+    optimizer = optimizer_of(0.8, 0.3)
+    schedule = RESUMED[name](optimizer)
+    for _ in range(3):
+        schedule.step()
+    states = optimizer.state_dict(), schedule.state_dict()
+    other = optimizer_of(0.8, 0.3)
+    if loaded == "optimizer first":
+        other.load_state_dict(states[0])
+    again = RESUMED[name](other)
+    if loaded == "schedule made first":
+        other.load_state_dict(states[0])
+    again.load_state_dict(states[1])
+    for _ in range(4):
+        assert rates_and_momenta(other) == pytest.approx(rates_and_momenta(optimizer), rel=1e-12)
+        assert again.get_last_lr() == pytest.approx(schedule.get_last_lr(), rel=1e-12)
+        schedule.step()
+        again.step()
+
+
+def test_a_rate_that_was_changed_by_hand_stays() -> None:
+    """Between two steps of a schedule, and so in the optimizer's state."""
+    optimizer = optimizer_of(0.8)
+    schedule = lr_scheduler.StepLR(optimizer, 2)
+    optimizer.param_groups[0]["lr"] = 0.123
+    other = optimizer_of(0.8)
+    again = lr_scheduler.StepLR(other, 2)
+    other.load_state_dict(optimizer.state_dict())
+    again.load_state_dict(schedule.state_dict())
+    assert other.param_groups[0]["lr"] == 0.123
+
+
 def test_schedules_that_cannot_be() -> None:
     """Milestones that fall, cycles of no steps."""
     optimizer = optimizer_of(1.0)
