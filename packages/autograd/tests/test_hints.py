@@ -36,6 +36,18 @@ def test_the_way_here_is_named(name: str, written: str) -> None:
         assert caught.value.name == name
 
 
+class Named(Tensor):
+    """A subclass, as nn.Parameter is one: compiled, these look attributes up in another way."""
+
+
+def test_subclasses_say_the_same() -> None:
+    tensor = Named([1.0])
+    assert not hasattr(tensor, "nothing")
+    assert getattr(tensor, "nothing", 3) == 3
+    with pytest.raises(AttributeError, match=r"treadle\.autograd\.exp\(x\)"):
+        _ = tensor.exp  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("name", ["nothing", "__array_interface__", "_private", "__private_"])
 def test_other_names_are_plainly_missing(name: str) -> None:
     with pytest.raises(AttributeError, match=f"Tensor has no attribute '{name}'$"):

@@ -59,10 +59,10 @@ class Methods(Node):
         """The number of elements."""
         return self._data.size if self._data is not None else math.prod(self._spec[0])
 
-    # What type checkers see: with the method alone they would take any name for an attribute.
-    __getattr__ = None  # type: ignore[misc]
+    if TYPE_CHECKING:  # with the method alone any name would be an attribute; at run time subclasses would call None
+        __getattr__ = None  # type: ignore[misc]
 
-    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]  # noqa: F811
+    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]
         """Called for what is not there; the error says how it is written here."""
         from treadle.autograd._hints import no_attribute
 
