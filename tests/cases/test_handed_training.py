@@ -36,7 +36,7 @@ def walked(optimizer: Any, parameter: Any, gradients: list[float]) -> list[float
     """The parameter, of one element, after each gradient."""
     values = []
     for gradient in gradients:
-        parameter.grad = Tensor([gradient], dtype=parameter.dtype)
+        parameter.grad = Tensor(np.full(parameter.shape, gradient), dtype=parameter.dtype)
         optimizer.step()
         values.append(float(parameter.item()))
     return values
@@ -117,7 +117,7 @@ OTHERS = (
 def test_decay_acts_where_the_gradient_is_zero(name: str, device: str) -> None:
     """And without it nothing moves, but for ASGD, which always shrinks by its own constant."""
     for decay in (0.0, 0.5):
-        parameter = leaf([2.0])
+        parameter = leaf([[2.0]] if name == "Muon" else [2.0])  # it takes matrices alone
         still = {"lambd": 0.0} if name == "ASGD" else {}
         optimizer = getattr(optim, name)([parameter], lr=0.1, weight_decay=decay, **still)
         values = walked(optimizer, parameter, [0.0, 0.0, 0.0])

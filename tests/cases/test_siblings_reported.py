@@ -1,11 +1,10 @@
-"""Faults that users of other libraries reported of layers, schedules, metrics and loaders, and their relatives here.
+"""Faults that users of other libraries reported of layers, losses, modules and schedules, and their relatives here.
 
 Each test names reports of the kind; expected values come from mathematics, scikit-learn and PyTorch.
 """
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ import pytest
 
 import treadle.ndarray as nd
 from treadle import nn, optim
-from treadle.autograd import Tensor
-from treadle.data import DataLoader, RandomSampler, default_collate
-from treadle.data.progress import progress
-from treadle.data.transforms import Compose, RandomApply, Resize
-from treadle.nn import functional, metrics
+from treadle.autograd import Tensor, gradcheck
+from treadle.data.transforms import Resize
+from treadle.nn import functional
+from treadle.nn.functional import resampling
 from treadle.optim import lr_scheduler
 
 INF = math.inf
+RANDOM = np.random.default_rng(0)
 
 
 # --- sizes, windows, statistics ---------------------------------------------------------------------------------------
@@ -56,6 +55,74 @@ def test_windows_over_padding_alone_with_their_places() -> None:
     assert places.tolist() == [[[-1]]]
     values.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [[[0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_windows_of_nothing(kind: str) -> None:
+    """pytorch/pytorch#78868: a length of 0 is an empty result, one below 0 and windows over nothing are refused."""
+    x = Tensor(np.ones((2, 3, 4, 5)), requires_grad=True)
+    pool = getattr(functional, f"adaptive_{kind}_pool2d")
+    for sizes, shape in ((0, (2, 3, 0, 0)), ((0, 2), (2, 3, 0, 2)), ((None, 0), (2, 3, 4, 0))):
+        out = pool(x, sizes)
+        assert out.shape == shape
+        out.sum().backward()
+    assert x.grad is not None and not x.grad.numpy().any()
+    for wrong, of in ((-1, x), (2, Tensor(np.ones((2, 3, 0, 4))))):
+        with pytest.raises(nd.ShapeError, match=r"output_size .* cannot be made of lengths"):
+            pool(of, wrong)
+
+
+RESIZED: dict[str, tuple[Callable[[Tensor], Tensor], list[float]]] = {
+    "linear": (lambda x: functional.interpolate(x, size=14, mode="linear"), [1, INF, INF, INF, INF, 3.25, 3.75]),
+    "area": (lambda x: functional.interpolate(x, size=4, mode="area"), [INF, INF, math.nan, math.nan]),
+    "adaptive": (lambda x: functional.adaptive_avg_pool1d(x, 5), [INF, INF, 4.0, math.nan, math.nan]),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("name", RESIZED)
+def test_an_infinite_element_reaches_its_neighbours_only(name: str, device: str) -> None:
+    """pytorch/pytorch#187297 at resizing: a product with a matrix made all outputs of an axis NaN by 0 * inf."""
+    x = Tensor(nd.asarray([[[1.0, INF, 3.0, 4.0, 5.0, math.nan, 7.0]]], device=device))
+    resize, expected = RESIZED[name]
+    found = resize(x).tolist()[0][0]
+    np.testing.assert_allclose(found[: len(expected)], expected)
+    assert found[-1] == 7.0 or name != "linear"
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "area"])
+def test_both_ways_of_resizing_agree(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By matrices, and for long axes by sums over the few inputs of each output."""
+    x = Tensor(RANDOM.normal(size=(2, 1, 5, 4)), requires_grad=True)
+    wanted = functional.interpolate(x, size=(7, 3), mode=mode)
+    monkeypatch.setattr(resampling, "_DENSE", 0)
+    found = functional.interpolate(x, size=(7, 3), mode=mode)
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-12)
+    gradcheck(lambda x: functional.interpolate(x, size=(7, 3), mode=mode), [x])
+
+
+def test_long_signals_and_outputs_that_no_memory_holds() -> None:
+    """pytorch/pytorch#42582, #50960, #73183: a matrix of lengths 30000 and 60000 has 7 GB."""
+    x = Tensor(np.arange(30_000.0, dtype="f4").reshape(1, 1, -1))
+    y = functional.interpolate(x, scale_factor=2, mode="linear", align_corners=True)
+    np.testing.assert_allclose(y.numpy()[0, 0], np.linspace(0.0, 29_999.0, 60_000), rtol=1e-5, atol=1e-2)
+    many = 9132760301568586890
+    calls: list[Callable[[], Any]] = [
+        lambda: functional.adaptive_avg_pool1d(x, many), lambda: functional.adaptive_max_pool1d(x, many),
+        lambda: functional.interpolate(x, many), lambda: functional.interpolate(x, scale_factor=1e15, mode="linear"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(nd.ShapeError, match="an axis can have up to"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.LayerNorm(3, eps=-1.0), nn.BatchNorm1d(3, eps=-1.0), nn.GroupNorm(1, 3, eps=math.nan)]
+)
+def test_an_eps_below_0(layer: Any) -> None:
+    """A variance less than it would have no root."""
+    with pytest.raises(ValueError, match="eps must be 0 or more"):
+        layer(Tensor(np.ones((2, 3), "f4")))
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
@@ -206,6 +273,62 @@ def test_groups_that_come_later(name: str) -> None:
     assert new == pytest.approx(LATER[name])
 
 
+RESUMED: dict[str, Callable[[Any], Any]] = {
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 2, 0.5),
+    "MultiStepLR": lambda o: lr_scheduler.MultiStepLR(o, [1, 4], 0.1),
+    "LinearLR": lambda o: lr_scheduler.LinearLR(o, 0.1, 1.0, 4),
+    "ConstantLR": lambda o: lr_scheduler.ConstantLR(o, 0.5, 4),
+    "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, 5),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
+        o, [lr_scheduler.LinearLR(o, 0.1, 1.0, 2), lr_scheduler.ExponentialLR(o, 0.5)], [2]
+    ),
+    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ConstantLR(o, 0.5, 4), lr_scheduler.ExponentialLR(o, 0.5)]
+    ),
+    **SCHEDULES,
+}  # fmt: skip
+
+
+def rates_and_momenta(optimizer: Any) -> list[float]:
+    return [group[name] for group in optimizer.param_groups for name in ("lr", "momentum")]
+
+
+@pytest.mark.parametrize("loaded", ["optimizer first", "schedule made first", "schedule alone"])
+@pytest.mark.parametrize("name", RESUMED)
+def test_schedules_resumed_in_any_order(name: str, loaded: str) -> None:
+    """pytorch/pytorch#65342, #119168, #29697: making a schedule sets the rates back, and its state brings them."""
+    optimizer = optimizer_of(0.8, 0.3)
+    schedule = RESUMED[name](optimizer)
+    for _ in range(3):
+        schedule.step()
+    states = optimizer.state_dict(), schedule.state_dict()
+    other = optimizer_of(0.8, 0.3)
+    if loaded == "optimizer first":
+        other.load_state_dict(states[0])
+    again = RESUMED[name](other)
+    if loaded == "schedule made first":
+        other.load_state_dict(states[0])
+    again.load_state_dict(states[1])
+    for _ in range(4):
+        assert rates_and_momenta(other) == pytest.approx(rates_and_momenta(optimizer), rel=1e-12)
+        assert again.get_last_lr() == pytest.approx(schedule.get_last_lr(), rel=1e-12)
+        schedule.step()
+        again.step()
+
+
+def test_a_rate_that_was_changed_by_hand_stays() -> None:
+    """Between two steps of a schedule, and so in the optimizer's state."""
+    optimizer = optimizer_of(0.8)
+    schedule = lr_scheduler.StepLR(optimizer, 2)
+    optimizer.param_groups[0]["lr"] = 0.123
+    other = optimizer_of(0.8)
+    again = lr_scheduler.StepLR(other, 2)
+    other.load_state_dict(optimizer.state_dict())
+    again.load_state_dict(schedule.state_dict())
+    assert other.param_groups[0]["lr"] == 0.123
+
+
 def test_schedules_that_cannot_be() -> None:
     """Milestones that fall, cycles of no steps."""
     optimizer = optimizer_of(1.0)
@@ -245,134 +368,6 @@ def test_limits_of_a_uniform_distribution_in_order() -> None:
         nn.init.uniform_(Tensor([0.0]), 1.0, 0.0)
 
 
-# --- metrics ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("kind", [metrics.MeanAbsoluteError, metrics.MeanSquaredError])
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "float16", "bfloat16"])
-def test_errors_of_narrow_numbers(dtype: str, kind: Any) -> None:
-    """scikit-learn/scikit-learn#28827: 1 - 3 is 254 in uint8, 300**2 infinite."""
-    largest = {"bool": 1, "int8": 127, "uint8": 255}.get(dtype, 300)
-    output, target = (nd.asarray(each, dtype=dtype) for each in ([0, largest, 1], [largest, 0, 1]))
-    metric = kind()
-    metric.update(Tensor(output), Tensor(target))
-    power = 1 if kind is metrics.MeanAbsoluteError else 2
-    assert metric.compute().item() == pytest.approx(2 * largest**power / 3, rel=1e-6)
-
-
-OUTSIDE: dict[str, Callable[[Tensor], Any]] = {
-    "accuracy": lambda target: metrics.accuracy(Tensor([[1.0, 2.0]]), target),
-    "top_k_accuracy": lambda target: metrics.top_k_accuracy(Tensor([[1.0, 2.0]]), target, 2),
-    "confusion_matrix": lambda target: metrics.confusion_matrix(Tensor([[1.0, 2.0]]), target),
-    "roc_auc": lambda target: metrics.roc_auc(Tensor([0.5]), target),
-    "roc_auc, classes": lambda target: metrics.roc_auc(Tensor([[0.5, 0.5]]), target),
-}
-
-
-@pytest.mark.parametrize("target", [-1, -100, 2])
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_targets_that_are_no_class(name: str, target: int) -> None:
-    """Lightning-AI/torchmetrics#1556, #1040: -1 counted from the end, and was among the best two."""
-    with pytest.raises(nd.IndexingError, match=r"target|class"):
-        OUTSIDE[name](Tensor([target]))
-
-
-def test_accuracies_that_mean_nothing() -> None:
-    """meta-pytorch/captum#1122: one output of a yes-or-no model; and k that is no number of places."""
-    with pytest.raises(nd.ShapeError, match="compare logits > 0"):
-        metrics.accuracy(Tensor([[0.3], [-0.8]]), Tensor([1, 0]))
-    metric = metrics.Accuracy(ignore_index=-100)
-    metric.update(Tensor([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]), Tensor([1, -100, 0]))
-    assert metric.compute().item() == 0.5
-    with pytest.raises(ValueError, match="k must be 1 or more"):
-        metrics.Accuracy(top_k=0)
-    with pytest.raises(TypeError):
-        metrics.Accuracy(top_k=1.5)  # type: ignore[arg-type]
-    with pytest.raises(nd.DTypeError, match="one has a fraction"):
-        metrics.confusion_matrix(Tensor([0, 1]), Tensor([0.5, 1.0]))
-
-
-# --- data -------------------------------------------------------------------------------------------------------------
-def test_batches_of_numpy_strings_and_of_mixed_samples() -> None:
-    """pytorch/pytorch#2914: a np.str_ is a string; a tensor and a number are of one batch."""
-    assert default_collate([np.str_("a"), "b"]) == ["a", "b"]
-    mixed: list[list[Any]] = [
-        [Tensor(1.5), 2.0],
-        [2.0, Tensor(1.5)],
-        [nd.asarray(1.5), np.float32(2.0)],
-        [np.int8(2), 1],
-    ]
-    for samples in mixed:
-        assert sorted(default_collate(samples).tolist()) == sorted(float(each) for each in samples)
-
-
-def test_draws_from_nothing() -> None:
-    """pytorch/pytorch#36176: a length of 3 and no sample."""
-    with pytest.raises(ValueError, match="3 samples cannot be drawn"):
-        list(RandomSampler([], replacement=True, num_samples=3))
-    assert list(DataLoader([], 2, shuffle=True)) == []
-
-
-def test_images_of_no_pixels_and_of_masks() -> None:
-    """Resized masks stay masks."""
-    with pytest.raises(nd.ShapeError, match="has no pixels"):
-        Resize(2)(nd.zeros((1, 0, 3)))
-    mask = nd.asarray([[[True, False]]])
-    assert Resize((1, 4))(mask).tolist() == [[[True, True, False, False]]]
-    with pytest.raises(TypeError, match="the class Resize: call it"):
-        Compose([Resize])
-    with pytest.raises(TypeError, match="one is a int"):
-        RandomApply([1])  # type: ignore[list-item]
-
-
-def test_the_gradient_reaches_what_was_chosen() -> None:
-    """The values of a pooling with places are still those elements: a sum's gradient counts each window once."""
-    x = Tensor([[[3.0, 1.0, 2.0]]], requires_grad=True)
-    values, _ = functional.max_pool1d(x, 2, 1, 1, return_indices=True)
-    values.sum().backward()
-    assert x.grad is not None and x.grad.tolist() == [[[2.0, 0.0, 2.0]]]
-
-
-# --- files and consoles -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"a.b": Tensor([1.0]), "a": {"b": Tensor([2.0])}},
-        {1: Tensor([1.0]), "1": Tensor([2.0])},
-        {"a": [Tensor([1.0])], "a.0": Tensor([2.0]), "a.0'": Tensor([3.0])},
-    ],
-)
-def test_names_in_states_that_look_alike(tmp_path: Path, state: Any) -> None:
-    """google/flax#5554, pytorch/tensordict#51: an array under another one's dotted name came back twice."""
-    nn.save_state(state, tmp_path / "state")
-    assert str(nn.load_state(tmp_path / "state")) == str(state)
-
-
-def test_states_that_hold_themselves_and_notes_of_other_kinds(tmp_path: Path) -> None:
-    """safetensors/safetensors#278: a number among the notes makes a file that nobody reads."""
-    state: dict[str, Any] = {"lr": 0.1}
-    state["again"] = state
-    with pytest.raises(ValueError, match="contains itself"):
-        nn.save_state(state, tmp_path / "state")
-    with pytest.raises(TypeError, match=r"'epoch': 1; write str\(\)"):
-        nn.save_file({"x": Tensor([1.0])}, tmp_path / "x", {"epoch": 1})  # type: ignore[dict-item]
-    assert not list(tmp_path.iterdir())
-
-
-def test_weights_from_before_batches_were_counted() -> None:
-    """pytorch/pytorch#8481: num_batches_tracked may be absent, other names not."""
-    layer = nn.Sequential(nn.BatchNorm1d(2))
-    state = {name: value for name, value in layer.state_dict().items() if "num_batches" not in name}
-    assert layer.load_state_dict(state) == ([], [])
-    del state["0.running_var"]
-    with pytest.raises(nn.StateDictError, match=r"missing:\n  0.running_var \(2,\)$"):
-        layer.load_state_dict(state)
-
-
-def test_no_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tqdm/tqdm#1593, #1654: in a process without a console sys.stderr is None."""
-    monkeypatch.setattr("sys.stderr", None)
-    assert list(progress([1, 2])) == [1, 2]
-
-
 # --- losses, dropout and draws at the ends ----------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool"])
 @pytest.mark.parametrize(
@@ -408,6 +403,7 @@ def test_what_is_dropped_for_certain_is_gone(name: str) -> None:
     assert x.grad is not None and x.grad.tolist() == [[[0.0] * 3]]
 
 
+PLANE = Tensor(np.ones((2, 4)))
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: functional.gumbel_softmax(Tensor([1.0]), tau=0.0), "tau must be above 0"),
     (lambda: functional.softplus(Tensor([1.0]), beta=0.0), "beta must not be 0"),
@@ -417,7 +413,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: functional.cross_entropy(Tensor([[1.0, 2.0]]), Tensor([1.0])), "indices of classes have an integer dtype"),
     (lambda: functional.ctc_loss(Tensor(np.zeros((3, 1, 3))), Tensor([[1]]), (3,), (-1,)), "which is negative"),
     (
-        lambda: functional.scaled_dot_product_attention(*[Tensor(np.ones((2, 4)))] * 3, enable_gqa=True),
+        lambda: functional.scaled_dot_product_attention(PLANE, PLANE, PLANE, enable_gqa=True),
         r"enable_gqa needs \(..., heads",
     ),
 ]  # fmt: skip
@@ -428,3 +424,26 @@ def test_arguments_that_make_no_sense(call: Callable[[], Any], message: str) -> 
     """Refused by name; the first two divided by 0, others gave numbers that mean nothing."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# --- parametrizations -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [nn.utils.parametrizations.weight_norm, nn.utils.parametrizations.spectral_norm])
+def test_parametrized_weights_of_zeros(kind: Any) -> None:
+    """pytorch/pytorch#32137 at the weights: a layer that begins with zeros has them, and finite gradients."""
+    layer = nn.Linear(3, 2)
+    layer.weight.data[...] = 0.0
+    layer = kind(layer)
+    layer(Tensor([[1.0, 2.0, 3.0]])).sum().backward()
+    assert layer.weight.tolist() == [[0.0] * 3] * 2
+    assert all(np.isfinite(each.grad.numpy()).all() for each in layer.parameters() if each.grad is not None)
+
+
+def test_a_parametrization_of_several_tensors_comes_first() -> None:
+    """pytorch/pytorch#13350: told at once, and the layer works as before."""
+    layer: Any = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval()
+    before = layer.weight.tolist()
+    with pytest.raises(ValueError, match="'weight' is parametrized already, and _WeightNorm"):
+        nn.utils.parametrizations.weight_norm(layer)
+    assert layer.weight.tolist() == before
+    with pytest.raises(ValueError, match="it lacks decay, warmup, updates, averages"):
+        optim.ExponentialMovingAverage([nn.Parameter([1.0])]).load_state_dict({"a": 1})

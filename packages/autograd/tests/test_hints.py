@@ -47,6 +47,7 @@ class Named(Tensor):
 def test_subclasses_say_it_too() -> None:
     """``hasattr`` is False for them, not a TypeError."""
     assert not hasattr(Named([1.0]), "nothing")
+    assert getattr(Named([1.0]), "nothing", 3) == 3
     with pytest.raises(AttributeError, match=r"Named has no attribute 'numel'; write x\.size"):
         getattr(Named([1.0]), "numel")  # noqa: B009
 

@@ -1,7 +1,7 @@
 """Images in folders, a folder for each class; needs Pillow, the extra ``treadle-nn[images]``."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,18 @@ def read_image(path: str | os.PathLike[str], mode: str = "RGB") -> nd.NDArray:
     return nd.permute_dims(pixels.reshape(height, width, -1), (2, 0, 1)).copy()
 
 
+def _visible(folder: Path) -> Iterator[Path]:
+    """What lies below a folder, but for names that begin with a dot: notes of editors and of the Finder."""
+    found = folder.rglob("*")
+    return (path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
 class ImageFolder(Dataset):
     """The images ``root/class/.../name.png``, with the number of their class; classes are sorted by name.
 
     Sample i is ``(transform(loader(path)), target_transform(label))``. ``samples`` has the paths and labels,
-    ``class_to_idx`` the numbers of the classes. A class without images is a DataFileError.
+    ``class_to_idx`` the numbers of the classes. Folders and files whose names begin with a dot are passed over. A class
+    without images is a DataFileError.
     """
 
     def __init__(
@@ -54,14 +61,16 @@ class ImageFolder(Dataset):
     ) -> None:
         self.root = Path(root)
         self.transform, self.target_transform, self.loader = transform, target_transform, loader
-        self.classes = sorted(entry.name for entry in os.scandir(self.root) if entry.is_dir())
+        self.classes = sorted(
+            entry.name for entry in os.scandir(self.root) if entry.is_dir() and not entry.name.startswith(".")
+        )
         if not self.classes:
             raise DataFileError(f"{self.root} has no folders, which would be the classes")
         self.class_to_idx = {name: number for number, name in enumerate(self.classes)}
         accepts = is_valid_file or (lambda path: path.lower().endswith(tuple(extensions)))
         self.samples: list[tuple[str, int]] = []
         for name, number in self.class_to_idx.items():
-            found = sorted(str(path) for path in (self.root / name).rglob("*") if path.is_file() and accepts(str(path)))
+            found = sorted(str(path) for path in _visible(self.root / name) if path.is_file() and accepts(str(path)))
             if not found:
                 raise DataFileError(f"{self.root / name} has no image ({', '.join(extensions)})")
             self.samples += [(path, number) for path in found]

@@ -32,6 +32,8 @@ def start_context(wanted: Any) -> Any:
     """The multiprocessing context of a start method's name, of a context itself, or of None: the default."""
     if not available():
         raise WorkerError("this system lacks memfd_create, which Linux has, and worker processes need: num_workers=0")
+    if multiprocessing.current_process().daemon:
+        raise WorkerError("a worker process cannot have workers of its own: a loader within one has num_workers=0")
     if wanted is not None and not isinstance(wanted, str):
         return wanted
     method = _DEFAULT_METHOD if wanted is None else wanted

@@ -10,6 +10,9 @@ from treadle.ndarray.random import Generator, default_generator
 
 __all__ = ["held_out", "random_split", "stratified_split"]
 
+_SLACK = 1e-9
+"""0.29 * 100 is 28.999999999999996."""
+
 
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset]:
     """Parts of the given lengths, or shares that sum to 1, of samples chosen at random without overlap.
@@ -31,7 +34,7 @@ def _counts(total: int, lengths: Sequence[int | float]) -> list[int]:
     if any(length < 0 for length in lengths):
         raise ValueError(f"lengths must not be negative: {list(lengths)}")
     if isclose(sum(lengths), 1.0) and any(isinstance(length, float) for length in lengths):
-        counts = [floor(total * share) for share in lengths]
+        counts = [floor(total * share + _SLACK) for share in lengths]
         for number in range(total - sum(counts)):
             counts[number % len(counts)] += 1
         return counts
@@ -74,6 +77,6 @@ def held_out(labels: Sequence[Any], share: float, source: Generator | None = Non
     for members in classes.values():
         if source is not None:
             members = [members[place] for place in source.permutation(len(members), device="cpu").tolist()]
-        steps = [floor(share * (number + 1) + 1e-9) for number in range(len(members))]
+        steps = [floor(share * (number + 1) + _SLACK) for number in range(len(members))]
         held += [member for member, step, before in zip(members, steps, [0, *steps], strict=False) if step > before]
     return sorted(held)

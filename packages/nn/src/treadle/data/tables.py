@@ -32,8 +32,8 @@ def read_csv(
     (sorted as they occur otherwise); of str a list. ``header`` says whether the first line has the names, or gives
     them. Texts in ``missing`` become NaN in a column of floats.
 
-    A line with too few or too many fields, a value that is not of its type, or a missing one elsewhere is a
-    DataFileError with the line and the column.
+    Blank lines are skipped where there are several columns. A line with too few or too many fields, a value that is
+    not of its type, or a missing one elsewhere is a DataFileError with the line and the column.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w") as file:
@@ -53,6 +53,8 @@ def read_csv(
             names = _names(place, lines, header)
             positions = [(name, kind, _position(place, names, name)) for name, kind in types.items()]
             for fields in lines:
+                if not fields and len(names) > 1:  # a blank line
+                    continue
                 if len(fields) != len(names):
                     raise DataFileError(f"{place}, line {lines.line_num}: {len(fields)} fields, not {len(names)}")
                 for name, kind, position in positions:
@@ -85,6 +87,8 @@ def _value(place: Path, line: int, name: str, kind: str, text: str, missing: Seq
     if kind in ("str", "category"):
         return text
     try:
+        if "_" in text:  # which Python's numbers may have
+            raise ValueError
         if kind == "int64":
             value = int(text)
             if not -(1 << 63) <= value < 1 << 63:

@@ -56,8 +56,11 @@ class Vocabulary:
 
         ``unknown``, if given, comes before them and is counted too.
         """
+        if largest_size is not None and largest_size < 1:
+            raise ValueError(f"largest_size must be 1 or more, not {largest_size}")
         counts = Counter(tokens)
-        counts.pop(unknown or "", None)
+        if unknown is not None:
+            counts.pop(unknown, None)
         frequent = sorted((token for token in counts if counts[token] >= smallest_count), key=lambda t: (-counts[t], t))
         room = largest_size if largest_size is None or unknown is None else largest_size - 1
         first = [] if unknown is None else [unknown]
@@ -84,9 +87,13 @@ class Vocabulary:
         )
 
     def decode(self, numbers: Any) -> list[str]:
-        """The tokens of numbers: of an array, a tensor or a sequence."""
-        values = numbers.data if isinstance(numbers, Tensor) else numbers
-        return [self.tokens[number] for number in (values.tolist() if hasattr(values, "tolist") else values)]
+        """The tokens of numbers: of an array, a tensor or a sequence; IndexError for one that is no token's."""
+        data = numbers.data if isinstance(numbers, Tensor) else numbers
+        values = data.tolist() if hasattr(data, "tolist") else list(data)
+        wrong = next((value for value in values if not 0 <= value < len(self)), None)
+        if wrong is not None:
+            raise IndexError(f"{wrong} is the number of no token in the vocabulary of {len(self)}")
+        return [self.tokens[value] for value in values]
 
 
 class TokenWindows(Dataset):

@@ -72,7 +72,10 @@ class ExponentialMovingAverage:
         return {"decay": self.decay, "warmup": self.warmup, "updates": self.updates, "averages": list(self.averages)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over averages and options; ValueError, and no change, if the shapes differ."""
+        """Take over averages and options; ValueError, and no change, if they are none or the shapes differ."""
+        lacking = [name for name in self.state_dict() if name not in state_dict]
+        if lacking:
+            raise ValueError(f"this is no state of an ExponentialMovingAverage: it lacks {', '.join(lacking)}")
         given = [each if isinstance(each, nd.NDArray) else nd.asarray(each) for each in state_dict["averages"]]
         shapes, own = [array.shape for array in given], [mean.shape for mean in self.averages]
         if shapes != own:

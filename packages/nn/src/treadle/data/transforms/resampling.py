@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, cos, floor, radians, sin
+from math import ceil, cos, floor, inf, nan, radians, sin
 from typing import Any, SupportsFloat, SupportsIndex
 
 import treadle.ndarray as nd
@@ -51,7 +51,7 @@ class Resize(Transform):
             _weights(old, new, self.antialias).to_device(image.device)
             for old, new in ((height, wanted[0]), (width, wanted[1]))
         )
-        return _as(down @ values @ along.T, image.dtype)
+        return _as(_mapped(values, down, along), image.dtype)
 
     def _wanted(self, height: int, width: int) -> tuple[int, int]:
         if not isinstance(self.size, int):
@@ -77,6 +77,19 @@ def _weights(old: int, new: int, antialias: bool) -> nd.NDArray:
         total = sum(row)
         rows.append([share / total for share in row])
     return nd.asarray(rows, dtype="float32", device="cpu")
+
+
+def _mapped(values: nd.NDArray, down: nd.NDArray, along: nd.NDArray) -> nd.NDArray:
+    """``down @ values @ along.T``, where 0 times infinity is 0: depths may be infinite or NaN somewhere."""
+    finite = nd.isfinite(values)
+    if bool(nd.all(finite)):
+        return down @ values @ along.T
+    reached = [
+        down @ mask.astype("float32") @ along.T > 0.0 for mask in (nd.isnan(values), values == inf, values == -inf)
+    ]
+    result = down @ nd.where(finite, values, 0.0) @ along.T
+    result = nd.where(reached[1], inf, nd.where(reached[2], -inf, result))
+    return nd.where(reached[0] | (reached[1] & reached[2]), nan, result)
 
 
 def _as(values: nd.NDArray, dtype: Any) -> nd.NDArray:

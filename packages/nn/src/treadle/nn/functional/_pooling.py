@@ -9,7 +9,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd._watching import computed
 from treadle.nn.functional._spatial import Ints, batched, tuple_of
-from treadle.nn.functional.resampling import averaging_matrix, resample
+from treadle.nn.functional.resampling import averaging_matrix, check_sizes, resample
 
 __all__ = [
     "Pooled",
@@ -113,7 +113,10 @@ def _wanted(output_size: Ints | Sequence[int | None] | None, lengths: tuple[int,
     )
     if len(given) != count:
         raise nd.ShapeError(f"{name}: output_size must be an int or {count} of them, not {output_size!r}")
-    return tuple(length if size is None else size for size, length in zip(given, lengths, strict=True))
+    sizes = tuple(length if size is None else size for size, length in zip(given, lengths, strict=True))
+    if any(size < 0 or (size and not length) for size, length in zip(sizes, lengths, strict=True)):
+        raise nd.ShapeError(f"{name}: output_size {output_size!r} cannot be made of lengths {lengths}")
+    return check_sizes(name, sizes)
 
 
 def adaptive_avg_pool(input: Tensor, output_size: Ints | Sequence[int | None], count: int) -> Tensor:
@@ -148,6 +151,9 @@ def adaptive_max_pool(
     def call(x: Tensor) -> Pooled:
         batch, channels, *lengths = x.shape
         sizes = _wanted(output_size, tuple(lengths), name)
+        if 0 in sizes:
+            nothing = autograd.reshape(autograd.reshape(x, (batch, channels, -1))[:, :, :0], (batch, channels, *sizes))
+            return (nothing, Tensor(nd.zeros(nothing.shape, dtype="int64"))) if return_indices else nothing
         places = nd.zeros((1,) * (2 * count), dtype="int64", device=x.device)
         for axis, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
             window = nd.asarray(_window_indices(length, size), dtype="int64", device=x.device)

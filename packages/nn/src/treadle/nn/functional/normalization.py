@@ -194,6 +194,8 @@ def _normalized(
 ) -> Tensor:
     if input.dtype.kind != "f":
         raise nd.DTypeError(f"normalisation needs an input of a floating dtype, not {input.dtype}")
+    if not eps >= 0.0:
+        raise ValueError(f"normalisation: eps must be 0 or more, not {eps}")
     given = [each for each in (weight, bias) if each is not None]
     for each in given:
         if each.size != math.prod(affine):

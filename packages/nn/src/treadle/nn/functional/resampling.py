@@ -10,7 +10,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.functional._spatial import AXES
 
-__all__ = ["averaging_matrix", "interpolate", "resample"]
+__all__ = ["averaging_matrix", "check_sizes", "interpolate", "resample"]
 
 Rows = list[list[tuple[int, float]]]
 """For each output the inputs it is made of, with their weights."""
@@ -26,6 +26,10 @@ _MODES = {
 }
 _BICUBIC = -0.75
 """The slope parameter a of Keys 1981 that PyTorch takes."""
+_DENSE = 8192
+"""Up to so many elements, times the inputs of an output, a matrix is quicker than a sum over the inputs."""
+_LONGEST = 1 << 24
+"""Outputs along an axis; their tables are made in Python."""
 
 
 def resample(input: Tensor, rows: Sequence[Rows | None]) -> Tensor:
@@ -35,21 +39,61 @@ def resample(input: Tensor, rows: Sequence[Rows | None]) -> Tensor:
     [[[2.0]]]
     """
     for axis, table in enumerate(rows, start=2):
-        if table is None:
-            continue
-        matrix = [[0.0] * input.shape[axis] for _ in table]
-        for row, entries in zip(matrix, table, strict=True):
-            for place, weight in entries:
-                row[place] += weight
-        by = Tensor(matrix, dtype=input.dtype, device=input.device)
-        if axis == input.ndim - 1:
-            input = autograd.ops.MatMul(transpose_b=True)(input, by)
-        elif axis == input.ndim - 2:
-            input = autograd.matmul(by, input)
-        else:
-            moved = autograd.moveaxis(input, axis, -1)
-            input = autograd.moveaxis(autograd.ops.MatMul(transpose_b=True)(moved, by), -1, axis)
+        if table is not None:
+            taps = max(map(len, table), default=0)
+            small = len(table) * input.shape[axis] <= _DENSE * taps or not table
+            input = (_by_matrix if small and _is_finite(input) else _by_taps)(input, axis, table)
     return input
+
+
+def _is_finite(input: Tensor) -> bool:
+    """Whether a product with zeros is 0: an infinite element would make all outputs on its axis NaN."""
+    return bool(nd.all(nd.isfinite(input.data)))
+
+
+def _by_matrix(input: Tensor, axis: int, table: Rows) -> Tensor:
+    matrix = [[0.0] * input.shape[axis] for _ in table]
+    for row, entries in zip(matrix, table, strict=True):
+        for place, weight in entries:
+            row[place] += weight
+    shape = (len(table), input.shape[axis])
+    by = Tensor(nd.asarray(matrix, dtype=input.dtype, device=input.device).reshape(shape))
+    if axis == input.ndim - 1:
+        return autograd.ops.MatMul(transpose_b=True)(input, by)
+    if axis == input.ndim - 2:
+        return autograd.matmul(by, input)
+    moved = autograd.moveaxis(input, axis, -1)
+    return autograd.moveaxis(autograd.ops.MatMul(transpose_b=True)(moved, by), -1, axis)
+
+
+def _by_taps(input: Tensor, axis: int, table: Rows) -> Tensor:
+    """The first inputs of all outputs, the second ones, and so on, each times their weights and added up."""
+    rows = [[entry for entry in row if entry[1] != 0.0] or row[:1] for row in table]
+    taps = max(map(len, rows))
+    for row in rows:
+        while len(row) < taps:  # the last one in two halves, which is exact
+            place, weight = row.pop()
+            row += [(place, 0.5 * weight)] * 2
+    total = None
+    for tap in range(taps):
+        places = nd.asarray([row[tap][0] for row in rows], dtype="int64", device=input.device)
+        weights = nd.asarray([row[tap][1] for row in rows], dtype=input.dtype, device=input.device)
+        column = Tensor(weights.reshape(len(rows), *(1,) * (input.ndim - 1 - axis)))
+        part = autograd.take(input, Tensor(places), axis=axis) * column
+        total = part if total is None else total + part
+    assert total is not None, "there is a row"
+    return total
+
+
+def check_sizes(name: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The lengths of an output; ShapeError for more than tables can be made for.
+
+    >>> check_sizes("pool", (2, 3))
+    (2, 3)
+    """
+    if any(size > _LONGEST for size in sizes):
+        raise nd.ShapeError(f"{name}: output lengths {sizes}; an axis can have up to {_LONGEST}")
+    return sizes
 
 
 def averaging_matrix(length: int, size: int) -> Rows:
@@ -160,11 +204,11 @@ def _sizes(
         sizes = (operator.index(size),) * count if isinstance(size, SupportsIndex) else tuple(size)
         if len(sizes) != count or any(each < 1 for each in sizes):
             raise nd.ShapeError(f"interpolate: size {size} for spatial lengths {lengths}")
-        return sizes, (None,) * count
+        return check_sizes("interpolate", sizes), (None,) * count
     factors = (float(factor),) * count if isinstance(factor, SupportsFloat) else tuple(map(float, factor or ()))
     if len(factors) != count or any(each <= 0 for each in factors):
         raise nd.ShapeError(f"interpolate: scale_factor {factor} for spatial lengths {lengths}")
     sizes = tuple(math.floor(length * each) for length, each in zip(lengths, factors, strict=True))
     if any(each < 1 for each in sizes):
         raise nd.ShapeError(f"interpolate: scale_factor {factor} leaves nothing of spatial lengths {lengths}")
-    return sizes, ((None,) * count if recompute else factors)
+    return check_sizes("interpolate", sizes), ((None,) * count if recompute else factors)

@@ -15,6 +15,11 @@ __all__ = ["spectral_norm", "weight_norm"]
 _FIRST_ITERATIONS = 15
 
 
+def _or_one(lengths: Tensor) -> Tensor:
+    """Lengths to divide by: where there is nothing to scale, nothing stays."""
+    return autograd.where(lengths.detach() == 0.0, 1.0, lengths)
+
+
 class _WeightNorm(Module):
     """Length g, with one entry for each index along ``dim``, and direction v."""
 
@@ -23,7 +28,7 @@ class _WeightNorm(Module):
         self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return weight_v * (weight_g / self._lengths(weight_v))
+        return weight_v * (weight_g / _or_one(self._lengths(weight_v)))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return self._lengths(weight), weight
@@ -74,7 +79,7 @@ class _SpectralNorm(Module):
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
         u, v = (Tensor(each.data.copy()) for each in self._vectors())
-        return weight / autograd.sum(u * autograd.matmul(matrix, v))
+        return weight / _or_one(autograd.sum(u * autograd.matmul(matrix, v)))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value  # as if it were of norm 1 already

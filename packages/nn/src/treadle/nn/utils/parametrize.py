@@ -104,6 +104,11 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         present = vars(module)["parametrizations"][tensor_name]
         value = getattr(module, tensor_name).detach()
+        if hasattr(parametrization, "right_inverse") and not isinstance(parametrization.right_inverse(value), Tensor):
+            raise ValueError(
+                f"{tensor_name!r} is parametrized already, and {type(parametrization).__name__} computes it from "
+                "several tensors: it must be the first"
+            )
         present.append(parametrization)
         try:
             present.check()

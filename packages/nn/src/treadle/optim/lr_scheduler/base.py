@@ -95,7 +95,18 @@ class LRScheduler:
         return {name: deepcopy(value) for name, value in vars(self).items() if name not in self.not_saved}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over the position of ``state_dict``; the rates themselves come with the optimizer's state."""
+        """Take over the position of ``state_dict``.
+
+        The rates come with the optimizer's state. Where it was loaded before this schedule was made, which set them to
+        those of epoch 0, or not at all, they are those of ``state_dict``.
+        """
+        untouched = self.present_lr() == self._last_lr
+        self.take_over(state_dict)
+        if untouched:
+            self.set_lr(self._last_lr)
+
+    def take_over(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the position alone."""
         vars(self).update({name: deepcopy(value) for name, value in state_dict.items() if name not in self.not_saved})
 
 

@@ -51,14 +51,14 @@ class CompositeScheduler(LRScheduler):
         """The position, and the states of the schedules under ``_schedulers``."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self.schedulers]}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over the position of ``state_dict``, and those of the schedules."""
+    def take_over(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the position, and those of the schedules."""
         states = state_dict["_schedulers"]
         if len(states) != len(self.schedulers):
             raise ValueError(f"the state dict has {len(states)} schedules, and here are {len(self.schedulers)}")
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        super().take_over({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for scheduler, state in zip(self.schedulers, states, strict=True):
-            scheduler.load_state_dict(state)
+            scheduler.take_over(state)
 
 
 class SequentialLR(CompositeScheduler):

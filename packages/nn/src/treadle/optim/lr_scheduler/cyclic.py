@@ -1,7 +1,8 @@
 """Cyclic rates. Smith 2017, "Cyclical learning rates for training neural networks"."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import floor
+from typing import Any
 
 from treadle.optim.lr_scheduler.base import LRScheduler, check_optimizer, for_each_group
 from treadle.optim.lr_scheduler.momentum import begin_momentum, set_momentum
@@ -76,6 +77,11 @@ class CyclicLR(LRScheduler):
             self.max_momentums = for_each_group("max_momentum", max_momentum, optimizer)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
+
+    def take_over(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the position, with its momenta."""
+        super().take_over(state_dict)
+        self.get_lr()
 
     def adopt(self) -> None:
         """Nothing: the limits were given for the groups that there were."""

@@ -1,6 +1,6 @@
 """One cycle of the rate. Smith and Topin 2019, "Super-convergence"."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import cos, pi
 from typing import Any
 
@@ -68,6 +68,11 @@ class OneCycleLR(LRScheduler):
         if cycle_momentum:
             begin_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
+
+    def take_over(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the position, with its momenta."""
+        super().take_over(state_dict)
+        self.get_lr()
 
     def adopt(self) -> None:
         """Nothing: the limits were given for the groups that there were."""
