@@ -66,7 +66,9 @@ def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
 
 def write_c(program: Program, name: str = "model", target: Target | None = None) -> CSource:
     """The C of a program. ``name`` is that of the function."""
-    target = target or Target()
+    target = Target() if target is None else target
+    if not isinstance(target, Target):
+        raise ExportError(f"export to C: target is {target!r}; give a treadle.autograd.export.Target")
     check_name(name)
     _check(program)
     name_states(program, name)
