@@ -55,7 +55,7 @@ def test_scattering_outside_of_an_axis_is_refused(op: str, place: int) -> None:
     x = np.zeros((2, 3), "float32")
     places = [[0, place]]
     updates = [1.0] if op == "ScatterND" else [[1.0, 1.0]]
-    options = {} if op == "ScatterND" else {"axis": 1}
+    options: dict[str, Any] = {} if op == "ScatterND" else {"axis": 1}
     made = _with([node(op, "x", "i", "u", **options)], x, i=places, u=np.asarray(updates, "float32"))
     with pytest.raises(ag.OnnxError, match="outside of axis 1 of length 3"):
         _result(made, x)
@@ -96,12 +96,15 @@ def test_zeros_are_quantised_with_a_scale() -> None:
 def test_scales_of_float32_mean_what_they_say() -> None:
     """(1 + 0.5) / 0.6 - 0.5 is 2, though 0.6 has no exact form; 1 / (1 / 7) is 7."""
     x = np.arange(7, dtype="float32").reshape(1, 7)
-    node_of = lambda mode: node("Resize", "x", "", "s", nearest_mode="floor", coordinate_transformation_mode=mode)  # noqa: E731
-    assert _result(_with([node_of("half_pixel")], x[:, :4], s=np.asarray([1, 0.6], "float32")), x[:, :4]) == [[0, 2]]
+
+    def resized(mode: str) -> Any:
+        return node("Resize", "x", "", "s", nearest_mode="floor", coordinate_transformation_mode=mode)
+
+    assert _result(_with([resized("half_pixel")], x[:, :4], s=np.asarray([1, 0.6], "float32")), x[:, :4]) == [[0, 2]]
     made = _with([node("Upsample", "x", "s")], x[:, :5], version=9, s=np.asarray([1, 7 / 5], "float32"))
     assert _result(made, x[:, :5]) == [[0, 0, 1, 2, 2, 3, 4]]
     x = np.arange(49, dtype="float32").reshape(1, 49)
-    made = _with([node_of("asymmetric")], x, s=np.asarray([1, 1 / 7], "float32"))
+    made = _with([resized("asymmetric")], x, s=np.asarray([1, 1 / 7], "float32"))
     assert _result(made, x) == [[0, 7, 14, 21, 28, 35, 42]]
 
 

@@ -50,9 +50,8 @@ def gradient_health(
     >>> [(each.name, each.verdict) for each in ag.gradient_health({"w": w, "v": v})]
     [('w', 'zero'), ('v', 'no gradient')]
     """
-    pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
-    several = isinstance(pairs, Iterable) and not isinstance(pairs, Tensor)
-    named: list[Any] = list(pairs) if several else [pairs]
+    pairs: Any = parameters.items() if isinstance(parameters, Mapping) else parameters
+    named: list[Any] = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, Tensor) else [pairs]
     for pair in named:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], Tensor):
             raise DTypeError(
