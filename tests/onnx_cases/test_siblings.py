@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.onnx_cases.test_import import model, node
 
 import treadle.autograd as ag
-from treadle.autograd.export import from_onnx
+from onnx_cases.test_import import model, node
+from treadle.autograd.export import compile, from_onnx
 
 onnx = pytest.importorskip("onnx")
 
@@ -55,7 +55,7 @@ def test_scattering_outside_of_an_axis_is_refused(op: str, place: int) -> None:
     x = np.zeros((2, 3), "float32")
     places = [[0, place]]
     updates = [1.0] if op == "ScatterND" else [[1.0, 1.0]]
-    options = {} if op == "ScatterND" else {"axis": 1}
+    options: dict[str, Any] = {} if op == "ScatterND" else {"axis": 1}
     made = _with([node(op, "x", "i", "u", **options)], x, i=places, u=np.asarray(updates, "float32"))
     with pytest.raises(ag.OnnxError, match="outside of axis 1 of length 3"):
         _result(made, x)
@@ -96,10 +96,15 @@ def test_zeros_are_quantised_with_a_scale() -> None:
 def test_scales_of_float32_mean_what_they_say() -> None:
     """(1 + 0.5) / 0.6 - 0.5 is 2, though 0.6 has no exact form; 1 / (1 / 7) is 7."""
     x = np.arange(7, dtype="float32").reshape(1, 7)
-    node_of = lambda mode: node("Resize", "x", "", "s", nearest_mode="floor", coordinate_transformation_mode=mode)  # noqa: E731
-    assert _result(_with([node_of("half_pixel")], x[:, :4], s=np.asarray([1, 0.6], "float32")), x[:, :4]) == [[0, 2]]
+
+    def resized(mode: str) -> Any:
+        return node("Resize", "x", "", "s", nearest_mode="floor", coordinate_transformation_mode=mode)
+
+    assert _result(_with([resized("half_pixel")], x[:, :4], s=np.asarray([1, 0.6], "float32")), x[:, :4]) == [[0, 2]]
+    made = _with([node("Upsample", "x", "s")], x[:, :5], version=9, s=np.asarray([1, 7 / 5], "float32"))
+    assert _result(made, x[:, :5]) == [[0, 0, 1, 2, 2, 3, 4]]
     x = np.arange(49, dtype="float32").reshape(1, 49)
-    made = _with([node_of("asymmetric")], x, s=np.asarray([1, 1 / 7], "float32"))
+    made = _with([resized("asymmetric")], x, s=np.asarray([1, 1 / 7], "float32"))
     assert _result(made, x) == [[0, 7, 14, 21, 28, 35, 42]]
 
 
@@ -123,3 +128,28 @@ def test_a_loop_that_never_turns_gives_no_rows_of_the_type_it_names() -> None:
         ag.Tensor(x)
     )
     assert (found.shape, found.dtype.name) == ((0, 2), "int32")
+
+
+def test_samples_of_a_region_are_counted_without_rounding_errors() -> None:
+    """A side of 5 * 0.8 in 2 cells has 2 samples a cell, though 0.8 in float32 is a little more."""
+    x = np.asarray([[[[0.0, 1.0, 8.0, 27.0, 64.0]]]], "float32")
+    region = node("RoiAlign", "x", "r", "b", output_height=1, output_width=2, spatial_scale=0.8,
+                  coordinate_transformation_mode="output_half_pixel")  # fmt: skip
+    made = _with([region], x, r=np.asarray([[0.0, 0.0, 5.0, 1.0]], "float32"), b=[0])
+    assert _result(made, x)[0][0][0] == pytest.approx([(0.5 + 4.5) / 2, (17.5 + 45.5) / 2])
+
+
+def test_sampling_a_grid_is_in_the_graph() -> None:
+    """Its places may depend on the input, and go on to C."""
+    x = np.arange(16, dtype="float32").reshape(1, 1, 4, 4)
+    grid = np.asarray([[[[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]]], "float32")
+    info = onnx.helper.make_tensor_value_info
+    made = model(
+        [node("GridSample", "x", "g", align_corners=1)], inputs=[info("x", 1, x.shape), info("g", 1, grid.shape)],
+        outputs=[info("y", 1, None)],
+    )  # fmt: skip
+    loaded, inputs = from_onnx(made), (ag.Tensor(x), ag.Tensor(grid))
+    quick: Any = compile(loaded, inputs)
+    for each in (loaded, quick):
+        assert each(*inputs).tolist() == [[[[0.0, 7.5, 15.0]]]]
+        assert each(inputs[0], ag.Tensor(grid[:, :, ::-1].copy())).tolist() == [[[[15.0, 7.5, 0.0]]]]

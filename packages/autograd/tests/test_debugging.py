@@ -400,3 +400,16 @@ def test_gradient_health_names_the_sick() -> None:
     with pytest.raises(nd.DTypeError, match="pairs of a name and a Tensor"):
         ag.gradient_health([a])  # type: ignore[list-item]
     assert "exploding" in "\n".join(str(each) for each in ag.gradient_health(parameters.items()))
+
+
+def test_the_health_of_what_has_no_names_or_is_complex() -> None:
+    """A module, a tensor or tensors without names are told what is wanted; complex gradients have magnitudes."""
+    x = ag.Tensor([1.0, 2.0], requires_grad=True)
+    wrong: Any
+    for wrong in (x, x.sum(), [x], object(), [("a", x, x)]):
+        with pytest.raises(nd.DTypeError, match="pairs of a name and a Tensor"):
+            ag.gradient_health(wrong)
+    z = ag.Tensor([3.0 + 4.0j], requires_grad=True)
+    ag.sum(ag.real(z * 1j)).backward()
+    (found,) = ag.gradient_health({"z": z})
+    assert (found.norm, found.ratio, found.verdict) == (1.0, 0.2, "ok")

@@ -47,7 +47,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     )
     monkeypatch.chdir(tmp_path)
     nn.save_file(build().state_dict(), "weights.safetensors")
-    np.save("rows.npy", np.random.default_rng(0).normal(size=(10, 6)).astype("float32"))
+    np.save("rows.npy", np.random.default_rng(0).normal(size=(10, 6)))  # in float64, as NumPy draws
     common = ["my_network:build", "weights.safetensors", "--input", "1,6"]
     assert main([*common, "--output", "one.c", "--ram", "1"]) == 0
     assert "fits in 1,024 bytes RAM: yes" in capsys.readouterr().out

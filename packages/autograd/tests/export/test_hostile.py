@@ -183,7 +183,8 @@ MORE_THAN_THE_GRAPH: dict[str, tuple[Callable[[ag.Tensor], Any], str]] = {
     "item": (lambda x: x * x.sum().item(), "in a way that its graph does not hold"),
     "NumPy": (lambda x: ag.Tensor(nd.asarray(np.sin(x.numpy()))) * 1.0, "in a way that its graph does not hold"),
     "branch": (lambda x: x * 2.0 if x.sum().item() > 1e-9 else x, "in a way that its graph does not hold"),
-    "random": (lambda x: x * nd.random.normal(shape=(4,)).mean().item(), "in a way that its graph does not hold"),
+    "random": (lambda x: x * nd.random.normal(shape=(4,)).mean().item(), "draws random numbers"),
+    "dropout": (lambda x: x * ag.Tensor(nd.random.bernoulli(0.5, (3, 4)).astype("float32")), "draws random numbers"),
     "in place": (_written_in_place, r"(?s)return y \+ 1.*written in place"),
     "mask": (lambda x: x[x > 0], r"boolean index"),
     "nothing": (lambda x: None, "NoneType"),
@@ -220,6 +221,14 @@ def test_a_compiler_that_is_asked_for_and_missing_is_named(monkeypatch: pytest.M
     monkeypatch.setenv("CC", "no-such-compiler -m32")
     with pytest.raises(ExportError, match="CC names 'no-such-compiler'"):
         compile(double, ONE)
+
+
+def test_what_is_no_callable_or_no_target_is_told(tmp_path: Path) -> None:
+    wrong: Any = 3
+    with pytest.raises(ExportError, match="int is no callable"):
+        to_c(wrong, ONE, tmp_path / "model.c")
+    with pytest.raises(ExportError, match="target is 3"):
+        to_c(double, ONE, tmp_path / "model.c", target=wrong)
 
 
 def test_a_loss_of_several_elements_is_an_error() -> None:

@@ -232,3 +232,20 @@ def test_an_elementwise_step_writes_over_its_operand() -> None:
 
     written = write_c(trace(function, [ag.Tensor(np.ones((8, 8), "float32"))]), "over")
     assert written.arena.overwritten and written.arena_bytes <= 2 * 8 * 8 * 4
+
+
+def test_steps_that_differ_in_their_place_only_are_one_function(tmp_path: Any) -> None:
+    """Rows of an input, one after another, go through the same code; what is not the same has its own."""
+    w = ag.Tensor(np.random.default_rng(0).normal(size=(4, 4)).astype("float32"))
+
+    def function(x: ag.Tensor) -> ag.Tensor:
+        h = ag.zeros((1, 4))
+        for at in range(6):
+            h = ag.tanh(x[at : at + 1] @ w + ag.cumsum(h, axis=1))
+        return ag.concat([h, x[5:, ::-1] @ w], axis=1)
+
+    x = np.random.default_rng(1).normal(size=(6, 4)).astype("float32")
+    library = Library(tmp_path, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all"))
+    written = library.add("rows", trace(function, [ag.Tensor(x)]))
+    assert written.steps > 12 and written.source.count("static void") <= 6 and "Called 5 times." in written.source
+    np.testing.assert_allclose(library.call("rows", [x])[0], function(ag.Tensor(x)).numpy(), rtol=1e-5)

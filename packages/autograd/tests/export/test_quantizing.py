@@ -10,7 +10,7 @@ from packages.autograd.tests.export.building import Library
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from treadle.autograd import ExportError
-from treadle.autograd.export import Program, capture, to_c, trace
+from treadle.autograd.export import Program, capture, to_c, trace, write_c
 from treadle.autograd.export.quantizing import QuantizationReport, quantized
 from treadle.autograd.export.tracing import replay
 
@@ -133,6 +133,8 @@ EDGES: dict[str, tuple[Callable[[ag.Tensor], ag.Tensor], float]] = {
     "crossed bounds": (lambda x: ag.minimum(ag.maximum(x @ W["square"], 1.0), -1.0), 1.0),
     "relu behind a bound": (lambda x: ag.relu(ag.maximum(x @ W["square"], 1.0)), 1.0),
     "bound behind a bound": (lambda x: ag.maximum(ag.minimum(ag.minimum(x @ W["square"], 1.0), 3.0), -2.0), 1.0),
+    "infinite bound": (lambda x: ag.minimum(ag.relu(x @ W["square"]), float("inf")), 1.0),
+    "infinite beyond the data": (lambda x: ag.reciprocal(ag.clip(x @ W["square"], 0.0, 0.01) * 1e-30 + 1.0), 1.0),
     "no rows": (lambda x: ag.relu(x[:0] @ W["square"]), 1.0),
     "infinite where it is not chosen": (
         lambda x: (lambda y: ag.where(y > 0.0, ag.log(ag.relu(y) + 1.0), ag.log(ag.relu(-y))) * 0.0)(x @ W["square"]),
@@ -184,3 +186,18 @@ def test_float64_stays_as_it_is(tmp_path: Any) -> None:
     x = RANDOM.normal(size=ROW)
     report = to_c(lambda x: ag.relu(x @ w), ag.Tensor(x), tmp_path / "wide.c", quantize=[ag.Tensor(x)])
     assert report.quantization is not None and not report.quantization.layers
+
+
+def test_the_turns_of_a_loop_share_scales_tables_and_functions() -> None:
+    """Not one of each for every step of a sequence: an LSTM of 24 steps takes hardly more constants than one of 8."""
+    sizes = []
+    for steps in (8, 24):
+        data = [
+            ag.Tensor(np.random.default_rng(seed).normal(size=(1, steps, 8)).astype("float32")) for seed in range(4)
+        ]
+        integer, _ = quantized(capture(_lstm, data[0]), data)
+        sizes.append(write_c(integer, "lstm"))
+    short, long = sizes
+    assert long.steps > 2.5 * short.steps
+    assert long.source.count("static void") == short.source.count("static void") < 40
+    assert long.constant_bytes == short.constant_bytes

@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.weights:
             module.load_state_dict(load_file(given.weights))
         rows = None if given.quantize is None else nd.load(given.quantize)
-        calibration = None if rows is None else [row.reshape(shape) for row in rows]
+        calibration = None if rows is None else [row.reshape(shape).astype(given.dtype) for row in rows]
         report = export_module(
             module, shape, given.output, dtype=given.dtype, quantize=calibration, name=given.name,
             compiler=given.compiler,

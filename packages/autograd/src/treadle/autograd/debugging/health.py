@@ -6,7 +6,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
-from treadle.ndarray import DTypeError
+from treadle.ndarray import DTypeError, NDArray
 
 __all__ = ["GradientHealth", "gradient_health"]
 
@@ -50,12 +50,13 @@ def gradient_health(
     >>> [(each.name, each.verdict) for each in ag.gradient_health({"w": w, "v": v})]
     [('w', 'zero'), ('v', 'no gradient')]
     """
-    pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
-    named: list[Any] = list(pairs)
+    pairs: Any = parameters.items() if isinstance(parameters, Mapping) else parameters
+    named: list[Any] = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, Tensor) else [pairs]
     for pair in named:
-        if not isinstance(pair, tuple) or not isinstance(pair[-1], Tensor):
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], Tensor):
             raise DTypeError(
-                "gradient_health: expected pairs of a name and a Tensor, as model.named_parameters() gives them"
+                "gradient_health: expected pairs of a name and a Tensor, as model.named_parameters() gives them, not "
+                f"{type(pair).__name__}"
             )
     return [_health(name, each, vanishing, exploding, mostly_zero) for name, each in named]
 
@@ -63,13 +64,13 @@ def gradient_health(
 def _health(name: str, parameter: Tensor, vanishing: float, exploding: float, mostly_zero: float) -> GradientHealth:
     if parameter.grad is None:
         return GradientHealth(name, parameter.shape, 0.0, 0.0, 0.0, 0.0, "no gradient")
-    grad = nd.astype(parameter.grad.data, nd.float64)
+    grad = _magnitudes(parameter.grad.data)
     if grad.size == 0:
         return GradientHealth(name, parameter.shape, 0.0, 0.0, 0.0, 0.0, "ok")
-    largest = float(nd.max(nd.abs(grad)))
+    largest = float(nd.max(grad))
     norm = float(nd.sqrt(nd.sum(grad * grad)))
     zeros = float(nd.mean(nd.astype(grad == 0.0, nd.float64)))
-    values = nd.astype(parameter.data, nd.float64)
+    values = _magnitudes(parameter.data)
     scale = float(nd.sqrt(nd.sum(values * values))) or 1.0
     ratio = norm / scale
     verdict = "ok"
@@ -84,3 +85,7 @@ def _health(name: str, parameter: Tensor, vanishing: float, exploding: float, mo
     elif zeros > mostly_zero:
         verdict = "mostly zero"
     return GradientHealth(name, parameter.shape, norm, largest, zeros, ratio, verdict)
+
+
+def _magnitudes(array: NDArray) -> NDArray:
+    return nd.astype(nd.abs(array), nd.float64)

@@ -1,6 +1,8 @@
 """A program as one C99 file and its header: weights, arena, a static function a kernel, and the one that calls them."""
 
+import re
 import textwrap
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +67,9 @@ def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
 
 def write_c(program: Program, name: str = "model", target: Target | None = None) -> CSource:
     """The C of a program. ``name`` is that of the function."""
-    target = target or Target()
+    target = Target() if target is None else target
+    if not isinstance(target, Target):
+        raise ExportError(f"export to C: target is {target!r}; give a treadle.autograd.export.Target")
     check_name(name)
     _check(program)
     name_states(program, name)
@@ -155,6 +159,8 @@ class _File:
         self.states = states  # by id of their new values, which are written in place
         self.faults = any(FAULT in line for kernel in kernels for line in kernel.lines)
         self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
+        self.starts: dict[tuple[int, int], int] = {}  # by kernel and id of a value: the first element that is read
+        self.steps: dict[int, int] = {}  # by number of a kernel: the first one that has the same code
 
     def source(self) -> CSource:
         constants = {
@@ -168,10 +174,9 @@ class _File:
         helpers: dict[str, str] = {}
         for kernel in self.kernels:
             helpers.update(kernel.helpers)
-        parts = [self._head(), *self._arrays(constants), *helpers.values()]
-        parts += [self._function(at, kernel) for at, kernel in enumerate(self.kernels)]
-        parts.append(self._main())
-        code = "\n".join(parts[-1 - len(self.kernels) - len(helpers) :])
+        parts = [self._head(), *self._arrays(constants)]
+        functions = [*helpers.values(), *self._functions(), self._main()]
+        parts, code = parts + functions, "\n".join(functions)
         states = sum(each.nbytes for each in self.program.states)
         first = sum(each.nbytes for each in self.program.states if bool(nd.any(each.example != 0)))
         flash = sum(each.nbytes for each in constants.values()) + first
@@ -225,23 +230,39 @@ class _File:
             parts.append(array_source(f"{C_TYPES[value.dtype.name]} {name_of(value)}", value))
         return parts
 
-    def _pointer(self, value: Value) -> str:
-        """Where a value that a kernel reads or writes begins, in the function that calls it."""
+    def _pointer(self, value: Value, start: int = 0) -> str:
+        """Where the element ``start`` of a value that a kernel reads or writes lies, for the function that calls it."""
         base = value.base
-        if base.role is not Role.COMPUTED:
-            return name_of(base)
+        name = name_of(base) if base.role is not Role.COMPUTED else self.output_names.get(id(base), "")
         if id(base) in self.states:
-            return name_of(self.states[id(base)])
-        if id(base) in self.outside:
-            return self.output_names[id(base)]
-        offset = self.arena.offsets[id(base)]
+            name = name_of(self.states[id(base)])
+        if base.role is not Role.COMPUTED or id(base) in self.states or id(base) in self.outside:
+            return f"{name} + {start}" if start else name
+        offset = self.arena.offsets[id(base)] + start * base.dtype.itemsize
         return f"({C_TYPES[base.dtype.name]} *)(void *)(arena.bytes + {offset})"
 
     def _parameters(self, kernel: Kernel) -> list[Value]:
         own = {id(each) for each in kernel.writes}
         return [each for each in kernel.reads if each.role in (Role.INPUT, Role.COMPUTED) and id(each) not in own]
 
-    def _function(self, at: int, kernel: Kernel) -> str:
+    def _functions(self) -> list[str]:
+        """A function for each kernel; one for all that differ in nothing but what they are called with, as loops do."""
+        first: dict[str, int] = {}
+        texts: dict[int, str] = {}
+        for at, kernel in enumerate(self.kernels):
+            parameters, body = self._function(at, kernel)
+            text = f"({parameters})\n{{\n{body}\n}}\n"
+            names = [name_of(each) for each in (*self._parameters(kernel), *kernel.writes)]
+            self.steps[at] = first.setdefault(_numbered(text, names), at)
+            texts.setdefault(self.steps[at], text)
+        often = Counter(self.steps.values())
+        return [
+            f"{self._comment(self.kernels[at], often[at])}\nstatic void {self._step(at, self.kernels[at])}{text}"
+            for at, text in texts.items()
+        ]
+
+    def _function(self, at: int, kernel: Kernel) -> tuple[str, str]:
+        """The parameters and the body of a kernel's function."""
         shared = {id(self.arena.overwritten[id(each)]) for each in kernel.writes if id(each) in self.arena.overwritten}
         parameters = []
         for each in self._parameters(kernel):
@@ -251,18 +272,19 @@ class _File:
             restrict = "" if shared or id(each) in self.states else "restrict "
             parameters.append(f"{C_TYPES[each.dtype.name]} *{restrict}{name_of(each)}")
         body = "\n".join(kernel.lines)
+        for each in self._parameters(kernel):
+            body, start = _from_first(body, name_of(each))
+            self.starts[at, id(each)] = start
         given = [*self._parameters(kernel), *kernel.writes]
         unread = [name_of(each) for each in given if f"{name_of(each)}[" not in body]
         body = "\n".join([*(f"    (void){each};" for each in unread), body])
-        return (
-            f"{self._comment(kernel)}\nstatic void {self._step(at, kernel)}({', '.join(parameters)})\n{{\n{body}\n}}\n"
-        )
+        return ", ".join(parameters), body
 
     def _step(self, at: int, kernel: Kernel) -> str:
         parts = dict.fromkeys(each.function for each in (kernel.heavy, kernel.call) if each is not None)
         return f"step{at}_{'_'.join(parts).replace('.', '_')}"
 
-    def _comment(self, kernel: Kernel) -> str:
+    def _comment(self, kernel: Kernel, times: int) -> str:
         """What a step computes, of what shapes, and the lines that it comes from."""
         calls = [each for each in (kernel.heavy, kernel.call) if each is not None]
         origins = list(dict.fromkeys(self._origin(each.origin) for each in calls))
@@ -272,6 +294,7 @@ class _File:
         for place in dict.fromkeys(each.origin.location for each in calls):
             if place is not None:
                 lines.append(f"{Path(place.file).name}:{place.line}  {place.text}".rstrip())
+        lines += [f"Called {times} times."] if times > 1 else []
         return comment(*lines)
 
     def _origin(self, origin: Origin) -> str:
@@ -289,8 +312,10 @@ class _File:
             lines += [f"    (void){each.symbol};"] if f"{each.symbol}[" not in used else []
         lines += [f"    (void)output{at};" for at, value in enumerate(self.program.outputs) if not value.size]
         for at, kernel in enumerate(self.kernels):
-            pointers = [self._pointer(each) for each in (*self._parameters(kernel), *kernel.writes)]
-            lines.append(f"    {self._step(at, kernel)}({', '.join(pointers)});")
+            values = [*self._parameters(kernel), *kernel.writes]
+            pointers = [self._pointer(each, self.starts.get((at, id(each)), 0)) for each in values]
+            step = self.steps[at]
+            lines.append(f"    {self._step(step, self.kernels[step])}({', '.join(pointers)});")
         for at, value in enumerate(self.program.outputs):
             if id(value) not in self.outside:
                 lines += self._copied(value, f"output{at}")
@@ -317,6 +342,26 @@ class _File:
                 here = index_text(0, target.strides, names)
                 writer.line(f"{name}[{here}] = from[{index_text(source.offset, source.strides, names)}];")
         return writer.lines
+
+
+def _from_first(body: str, name: str) -> tuple[str, int]:
+    """The body with the indices of an array counted from the first element that is read, and which that is."""
+    pattern = re.compile(rf"\b{name}\[(\d+)(?= \+ |\])")
+    starts = [int(each) for each in pattern.findall(body)]
+    if not starts or not min(starts) or len(starts) != len(re.findall(rf"\b{name}\b", body)):
+        return body, 0
+    least = min(starts)
+
+    def moved(found: re.Match[str]) -> str:
+        return f"{name}[{int(found[1]) - least}"
+
+    return pattern.sub(moved, body).replace(f"{name}[0 + ", f"{name}["), least
+
+
+def _numbered(text: str, names: list[str]) -> str:
+    """The text with the names' numbers in their place."""
+    numbers = {name: f"#{number}" for number, name in enumerate(names)}
+    return re.sub(r"\b[a-z]+\d+\b", lambda found: numbers.get(found[0], found[0]), text)
 
 
 def comment(*texts: str) -> str:

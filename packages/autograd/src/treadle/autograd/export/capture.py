@@ -55,6 +55,8 @@ def _capture(
     verify: bool,
     recorder: Recorder | None,
 ) -> Program:
+    if not callable(function):
+        raise ExportError(f"export: {type(function).__qualname__} is no callable over tensors")
     inputs = tensors(examples)
     if train is not None and not callable(getattr(train, "slots", None)):
         raise ExportError(
@@ -85,7 +87,16 @@ def _capture(
             )  # fmt: skip
             kept.restore()
     if verify:
-        _verify(function, inputs, program, train, named)
+        before = nd.random.default_generator.state()
+        try:
+            _verify(function, inputs, program, train, named)
+        except ExportError:
+            if nd.random.default_generator.state() == before:
+                raise
+            raise ExportError(
+                "export: the callable draws random numbers, as dropout does in training; exported, they would be the "
+                "same in every run. Call eval(), set p to 0, or draw outside and pass what was drawn as an input"
+            ) from None
     return fold(program) if train is None and recorder is None else program
 
 

@@ -1,5 +1,6 @@
 """Ops of ONNX that sample between elements: Resize, GridSample, RoiAlign, deformed convolution."""
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ def _resize(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
             outs = [math.floor(factor * length + 0.5) for factor, length in zip(factors, lengths, strict=True)]
     else:
         factors = at.get("scales") or numbers(scales)
-        outs = [math.floor(length * factor) for length, factor in zip(lengths, factors, strict=True)]
+        outs = [math.floor(round(length * factor, 5)) for length, factor in zip(lengths, factors, strict=True)]
     regions = numbers(roi) or [0.0] * len(axes) + [1.0] * len(axes)
     outside: list[Any] = []
     for place, (axis, factor, out) in enumerate(zip(axes, factors, outs, strict=True)):
@@ -105,7 +106,7 @@ def _along(at: Any, x: Tensor, axis: int, scale: float, out: int, region: Any, o
         outside.append(mask.reshape((-1,) + (1,) * (x.ndim - 1 - axis)))
     if at.get("mode", "nearest") == "nearest":
         rounded = _ROUNDED[at.get("nearest_mode", "round_prefer_floor") if at.version >= 11 else "floor"]
-        tidy = [round(each, 5) for each in origins]  # scales are float32: 1.5 / 0.6 - 0.5 is meant to be 2
+        tidy = [round(each, 5) for each in origins]  # as scales are float32: 1.5 / 0.6 - 0.5 is meant to be 2
         places = [min(max(rounded(each), 0), length - 1) for each in tidy]
         return F.take(x, constant(nd.asarray(places, dtype="int64")), axis=axis)
     weights = constant(
@@ -170,20 +171,20 @@ def _grid_sample(at: Any, x: Tensor, grid: Tensor) -> Tensor:
 
 def _sampled(x: Tensor, axes: list[list[tuple[Tensor, Tensor]]]) -> Tensor:
     """The weighted sum over the neighbours along every axis; what lies outside counts 0."""
-    last = F.moveaxis(x, 1, -1)
-    rows = nd.arange(x.shape[0]).reshape((-1,) + (1,) * (axes[0][0][0].ndim - 1))
+    batch, channels, lengths = x.shape[0], x.shape[1], x.shape[2:]
+    pixels = F.reshape(F.moveaxis(x, 1, -1), (batch * math.prod(lengths), channels))
+    rows = constant(nd.arange(batch).reshape((-1,) + (1,) * (axes[0][0][0].ndim - 1)))
     total: Any = None
     for chosen in itertools.product(*axes):
-        index, weight = [], None
+        place, weight = rows, None
         inside: Any = None
-        for axis, (tap, share) in enumerate(chosen):
-            length = x.shape[2 + axis]
+        for length, (tap, share) in zip(lengths, chosen, strict=True):
             fits = F.logical_and(tap >= 0.0, tap <= length - 1.0)
             inside = fits if inside is None else F.logical_and(inside, fits)
-            index.append(nd.clip(tap.data.astype("int64"), 0, length - 1))
+            place = place * length + F.astype(F.clip(F.where(fits, tap, 0.0), 0.0, length - 1.0), nd.int64)
             weight = share if weight is None else weight * share
         assert weight is not None
-        part = last[(rows, *index)] * F.expand_dims(F.where(inside, weight, 0.0), -1)
+        part = F.take(pixels, place, axis=0) * F.expand_dims(F.where(inside, weight, 0.0), -1)
         total = part if total is None else total + part
     return F.moveaxis(total, -1, 1)
 
@@ -217,24 +218,19 @@ def _deformed(at: Any, x: Tensor, weight: Tensor, offset: Tensor, *given: Tensor
 
 
 # --- RoiAlign ---------------------------------------------------------------------------------------------------------
-def _sampling(start: float, size: float, out: int, count: int, length: int) -> list[list[float]]:
-    """For every sample along an axis the share of every element, linear between two of them."""
-    rows = []
+def _sampling(start: float, size: float, out: int, count: int, length: int) -> list[list[list[float]]]:
+    """For every sample along an axis the shares of the element before it, and of the one behind."""
+    lower, upper = ([[0.0] * length for _ in range(out * count)] for _ in range(2))
     for each in range(out * count):
-        place = start + (each + 0.5) * size / (out * count)
-        row = [0.0] * length
+        place = round(start + (each + 0.5) * size / (out * count), 5)
         if -1.0 <= place <= length:
             place = min(max(place, 0.0), length - 1.0)
             low = min(int(place), length - 1)
-            row[low] += 1.0 - (place - low)
-            row[min(low + 1, length - 1)] += place - low
-        rows.append(row)
-    return rows
+            lower[each][low], upper[each][min(low + 1, length - 1)] = 1.0 - (place - low), place - low
+    return [lower, upper]
 
 
 def _roi_align(at: Any, x: Tensor, rois: Tensor, batches: Tensor) -> Tensor:
-    if at.get("mode", "avg") != "avg":
-        raise OnnxError(f"mode {at.get('mode')}; treadle has avg")
     height, width = at.get("output_height", 1), at.get("output_width", 1)
     default = "half_pixel" if at.version >= 16 else "output_half_pixel"
     shifted = at.get("coordinate_transformation_mode", default) == "half_pixel"
@@ -242,13 +238,18 @@ def _roi_align(at: Any, x: Tensor, rois: Tensor, batches: Tensor) -> Tensor:
     for box, batch in zip(rois.tolist(), numbers(batches), strict=True):
         left, top, right, bottom = (each * scale - (0.5 if shifted else 0.0) for each in box)
         sides = [(top, bottom - top, height, x.shape[2]), (left, right - left, width, x.shape[3])]
-        matrices = []
+        shares, counts = [], []
         for start, size, out, length in sides:
             size = size if shifted else max(size, 1.0)
-            count = ratio if ratio > 0 else max(1, math.ceil(size / out))
-            rows = nd.asarray(_sampling(start, size, out, count, length), dtype=x.dtype)
-            matrices.append(constant(nd.mean(rows.reshape((out, count, length)), axis=1)))
-        found.append(F.matmul(F.matmul(matrices[0], x[batch]), F.matrix_transpose(matrices[1])))
+            counts.append(ratio if ratio > 0 else max(1, math.ceil(round(size / out, 5))))
+            rows = _sampling(start, size, out, counts[-1], length)
+            shares.append([constant(nd.asarray(each, dtype=x.dtype)) for each in rows])
+        parts = [F.matmul(F.matmul(a, x[batch]), F.matrix_transpose(b)) for a, b in itertools.product(*shares)]
+        cells = [F.reshape(each, (x.shape[1], height, counts[0], width, counts[1])) for each in parts]
+        if at.get("mode", "avg") == "max":  # of the neighbours' shares, as in the standard's case
+            found.append(F.max(functools.reduce(F.maximum, cells), axis=(2, 4)))
+        else:
+            found.append(F.mean(functools.reduce(F.add, cells), axis=(2, 4)))
     return F.stack(found)
 
 

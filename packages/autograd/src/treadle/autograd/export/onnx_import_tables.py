@@ -12,6 +12,7 @@ from treadle.autograd.export.onnx_import_reductions import REDUCTIONS
 from treadle.autograd.export.onnx_import_selections import SELECTIONS
 from treadle.autograd.export.onnx_import_shapes import SHAPES
 from treadle.autograd.export.onnx_import_spectra import SPECTRA
+from treadle.autograd.export.onnx_import_text import TEXT
 from treadle.autograd.export.onnx_import_training import TRAINING
 from treadle.autograd.export.onnx_import_windows import WINDOWS
 
@@ -19,6 +20,6 @@ __all__ = ["OPS"]
 
 OPS: dict[str, Callable[..., Any]] = {
     **ARITHMETIC, **REDUCTIONS, **SHAPES, **SELECTIONS, **WINDOWS, **RECURRENT, **CONTROL, **QUANTIZED, **IMAGES,
-    **SPECTRA, **TRAINING,
+    **SPECTRA, **TEXT, **TRAINING,
 }  # fmt: skip
 """Each is called with the :class:`Step`, then the operands as tensors, None for those left out."""

@@ -7,7 +7,6 @@ with constant weights, with the bias and the clamp behind them, sums and product
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import treadle.ndarray as nd
@@ -18,34 +17,13 @@ from treadle.autograd.export.integers import LEAST, MOST, factor
 from treadle.autograd.export.program import Call, Origin, Program, Role, Value, values_in
 from treadle.autograd.export.recorder import run
 from treadle.autograd.export.report import LayerError, QuantizationReport
+from treadle.autograd.export.scales import Bounds, Scale, along, bounded, is_finite, weights_of
 from treadle.autograd.export.tracing import Replay
 from treadle.ndarray import NDArray
 
 __all__ = ["QuantizationReport", "quantized"]
 
-_LEAST_SCALE = 1e-30  # below, the values count as 0: their reciprocal would leave float32
-Bounds = tuple[float | None, float | None]
 _MOVES = ("reshape", "copy", "get_item", "max_pool")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The real numbers that an int8 value stands for: scale * (q - zero)."""
-
-    scale: float
-    zero: int
-
-    @classmethod
-    def of(cls, low: float, high: float) -> "Scale":
-        """For numbers from low to high; 0 is exact."""
-        low, high = min(low, 0.0), max(high, 0.0)
-        scale = (high - low) / (MOST - LEAST)
-        scale = nd.asarray(scale if scale >= _LEAST_SCALE else 1.0, dtype="float32").item()
-        return cls(scale, max(LEAST, min(MOST, round(LEAST - low / scale))))
-
-    def code(self, number: float) -> int:
-        """The int8 value of a number."""
-        return max(LEAST, min(MOST, round(number / self.scale) + self.zero))
 
 
 def quantized(program: Program, calibration: Iterable[Any]) -> tuple[Program, QuantizationReport]:
@@ -89,6 +67,9 @@ class _Build:
         self._users = users_of(source)
         self._count = 1_000_000
         self._done: set[int] = set()
+        self._keys: dict[int, Any] = {}
+        self._turns: dict[Any, list[Value]] = {}  # values that a loop makes in each of its turns
+        self._find_turns()
 
     def program(self) -> Program:
         """The whole of it, without what nothing uses."""
@@ -100,13 +81,37 @@ class _Build:
         outputs = [self.in_float(each) for each in self.source.outputs]
         return Program(self.source.inputs, outputs, self.calls).without_dead_calls()
 
+    def _find_turns(self) -> None:
+        """Find what the same line makes by the same op from products with the same weights: the turns of a loop.
+
+        They share a scale, so that the steps of a recurrent layer are one function with one set of tables.
+        """
+        weights: dict[int, frozenset[int]] = {}
+        for call in self.source.calls:
+            if call.function in ("conv", "matmul"):
+                behind = frozenset(id(each) for each in call.operands if each.role is Role.CONSTANT)
+            else:
+                behind = frozenset().union(*(weights.get(id(each.base), frozenset()) for each in call.operands))
+            for at, result in enumerate(call.results):
+                weights[id(result)] = behind
+                if behind and not result.is_view and result.dtype.kind == "f" and self._is_finite(result):
+                    origin = call.origin
+                    key = (call.function, at, origin.label, origin.location, result.shape, behind)
+                    self._keys[id(result)] = key
+                    self._turns.setdefault(key, []).append(result)
+
+    def _is_finite(self, value: Value) -> bool:
+        """Whether it was finite in all calibration runs."""
+        return all(is_finite(each.array(value)) for each in self.runs)
+
     # --- values ---------------------------------------------------------------------------------------------------
     def range_of(self, value: Value) -> Scale:
         """The scale for what the value was in the calibration runs."""
         if not value.size:
             return Scale.of(0.0, 0.0)
-        low = min(nd.min(each.array(value)).item() for each in self.runs)
-        high = max(nd.max(each.array(value)).item() for each in self.runs)
+        alike = self._turns.get(self._keys.get(id(value), 0), [value])
+        low = min(nd.min(each.array(one)).item() for each in self.runs for one in alike)
+        high = max(nd.max(each.array(one)).item() for each in self.runs for one in alike)
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ExportError(f"quantize: {self.origin.label}: a calibration input makes a value that is not finite")
         return Scale.of(low, high)
@@ -150,6 +155,8 @@ class _Build:
         """The int8 form of a value; made from the float form, or None, if there is none yet."""
         if id(value) in self.codes:
             return self.codes[id(value)]
+        if value.is_view and make and value.base.role is Role.INPUT:
+            self.in_code(value.base)
         if value.is_view and id(value.base) in self.codes:
             base, scale = self.codes[id(value.base)]
             self.codes[id(value)] = self._view(value, base), scale
@@ -163,7 +170,7 @@ class _Build:
 
     def _constant_code(self, value: Value) -> tuple[Value, Scale] | None:
         """The int8 form of a constant; None for anything else."""
-        if value.role is not Role.CONSTANT or value.is_view or not value.size or not _is_finite(value.example):
+        if value.role is not Role.CONSTANT or value.is_view or not value.size or not is_finite(value.example):
             return None
         if id(value) not in self.codes:
             scale = Scale.of(nd.min(value.example).item(), nd.max(value.example).item())
@@ -215,7 +222,7 @@ class _Build:
             return False
         axis = 0 if call.function == "conv" else 1
         most = weight.size // max(1, weight.shape[axis]) * 255 * 127
-        if most >= 2**30 or not weight.size or not _is_finite(weight.example):
+        if most >= 2**30 or not weight.size or not is_finite(weight.example):
             return False  # sums that int32 does not hold
         before = set(self._done)
         last, bias, bounds = self._behind(call, 1 if call.function == "conv" else len(call.results[0].shape) - 1)
@@ -225,7 +232,7 @@ class _Build:
         target = self.range_of(last)
         shift = bias if isinstance(bias, NDArray) else nd.zeros(weight.shape[axis], dtype="float64") + bias
         least = nd.abs(shift) / (scale.scale * float(2**31 - 1 - most))
-        integer, scales = _weights(weight.example, axis, least.tolist())
+        integer, scales = weights_of(weight.example, axis, least.tolist())
         shifts = [b / (scale.scale * s) for b, s in zip(shift.tolist(), scales, strict=True)]
         if scale.scale * max(scales) >= 2.0**30 * target.scale:
             self._done = before
@@ -257,14 +264,14 @@ class _Build:
             step = following[0]
             others = [each for each in step.arguments if each is not value]
             if step.function == "add" and bounds == (None, None) and len(others) == 1:
-                along = _along(others[0], axis, len(value.shape))
-                if along is None:
+                more = along(others[0], axis, len(value.shape))
+                if more is None:
                     return value, bias, bounds
-                bias = bias + along
+                bias = bias + more
             elif step.function == "relu":
-                bounds = _bounded(bounds, low=0.0)
+                bounds = bounded(bounds, low=0.0)
             elif step.function in ("minimum", "maximum") and others and isinstance(others[0], int | float):
-                bounds = _bounded(bounds, **{"high" if step.function == "minimum" else "low": float(others[0])})
+                bounds = bounded(bounds, **{"high" if step.function == "minimum" else "low": float(others[0])})
             else:
                 return value, bias, bounds
             self._done.add(id(step))
@@ -321,10 +328,10 @@ class _Build:
         of = {id(each): entry[1] for each, entry in zip(operands, found, strict=True) if entry is not None}
         every = run(call.function, call.arguments, call.options, lambda one: of.get(id(one), one.example.reshape(-1)))
         self.tables[id(result)] = values, every
-        if result.dtype.kind != "f" or not all(_is_finite(each.array(result)) for each in self.runs):
+        if result.dtype.kind != "f" or not self._is_finite(result):
             return False  # computed as it is, unless nothing but other tables needs it
         target = self.range_of(result)
-        table = [target.code(each) if math.isfinite(each) else LEAST for each in every.tolist()]
+        table = [LEAST if each != each else target.code(each) for each in every.tolist()]
         named = self.constant(nd.asarray(table, dtype="int8"), call.function)
         self.codes[id(result)] = self.emit("int8.lookup", (values, named), {}), target
         return True
@@ -367,40 +374,6 @@ class _Build:
         name = "int8.multiply" if call.function == "multiply" else "int8.add"
         self.codes[id(call.results[0])] = self.emit(name, (a, b), {**options, "out_zero": target.zero}), target
         return True
-
-
-def _bounded(before: Bounds, low: float | None = None, high: float | None = None) -> Bounds:
-    """The bounds of one more clamp behind another: what lies outside of it moves to its border."""
-    least, most = (None if each is None else each if low is None else max(each, low) for each in before)
-    if high is not None:
-        least, most = None if least is None else min(least, high), high if most is None else min(most, high)
-    return (low if least is None else least), most
-
-
-def _is_finite(array: NDArray) -> bool:
-    return bool(nd.all(nd.isfinite(array)))
-
-
-def _along(item: Any, axis: int, ndim: int) -> Any:
-    """A bias along one axis as float64, or a number; None for anything else."""
-    if isinstance(item, int | float):
-        return float(item)
-    if not isinstance(item, Value) or item.base.role is not Role.CONSTANT or item.dtype.kind != "f":
-        return None
-    shape = (1,) * (ndim - len(item.shape)) + item.shape
-    if any(length != 1 for at, length in enumerate(shape) if at != axis):
-        return None
-    return item.example.reshape(-1).astype("float64")
-
-
-def _weights(weight: NDArray, axis: int, least: list[float]) -> tuple[NDArray, list[float]]:
-    """int8 weights and the scale of each output channel, at least so large that its bias is in the reach of int32."""
-    others = tuple(each for each in range(weight.ndim) if each != axis)
-    largest = nd.max(nd.abs(weight), axis=others)
-    scales = [max(each / MOST, low) or 1.0 for each, low in zip(largest.astype("float64").tolist(), least, strict=True)]
-    shape = tuple(-1 if each == axis else 1 for each in range(weight.ndim))
-    spread = nd.asarray(scales, dtype="float64").reshape(shape)
-    return nd.round(weight.astype("float64") / spread).astype("int8"), scales
 
 
 def _errors(
