@@ -157,9 +157,12 @@ both(
     lambda: raises(TypeError, lambda: nd.var(ONES, ddof=1)),  # type: ignore[call-arg]
 )
 both(
-    "concat, stack, sum, flip ...",
-    lambda: raises(TypeError, lambda: nd.sum(ONES, 0)),  # type: ignore[call-arg]
-    lambda: raises(TypeError, lambda: nd.stack([ONES], 0)),  # type: ignore[call-arg]
+    "diff, vecdot, cumulative_sum, linalg.vector_norm",
+    lambda: raises(TypeError, lambda: nd.diff(ONES, 0)),  # type: ignore[call-arg]
+    lambda: raises(TypeError, lambda: nd.vecdot(ONES, ONES, 0)),  # type: ignore[call-arg]
+    lambda: raises(TypeError, lambda: nd.cumulative_sum(ONES, 0)),  # type: ignore[call-arg]
+    lambda: raises(TypeError, lambda: nd.linalg.vector_norm(ONES, 0)),  # type: ignore[call-arg]
+    lambda: nd.sum(ONES, 0).item() == 3.0 and nd.stack([ONES], 0).shape == (1, 3),
 )
 both(
     "cumulative_sum, take without axis",
@@ -176,6 +179,11 @@ both(
     "names",
     lambda: not any(hasattr(nd, name) for name in ("array", "concatenate", "transpose", "absolute", "arccos", "power")),
     lambda: all(hasattr(nd, name) for name in ("asarray", "concat", "permute_dims", "abs", "acos", "pow")),
+)
+both(
+    "functions without a name here: interp, cov, gradient ...",
+    lambda: not any(hasattr(nd, name) for name in ("interp", "cov", "gradient")),
+    lambda: isinstance(np.interp(ONES, ONES, ONES), np.ndarray) and np.gradient(INTEGERS).tolist() == [1.0, 1.0, 1.0],
 )
 both(
     "max, argmax, maximum, < ... of complex numbers",
@@ -217,11 +225,14 @@ both(
     lambda: raises(nd.DTypeError, lambda: nd.asarray(np.ma.masked_array([1, 2], [False, True]))),
 )
 both(
-    "divmod, round(), format codes of an array",
+    "divmod, round() of an array",
     lambda: raises(TypeError, lambda: divmod(ONES, 2)),  # type: ignore[operator]
     lambda: raises(TypeError, lambda: round(ONES)),  # type: ignore[call-overload]
-    lambda: raises(TypeError, lambda: f"{ONES[0]:.2f}"),
-    lambda: f"{ONES[0].item():.2f}" == "1.00",
+)
+both(
+    'format codes, f"{x:.2f}"',
+    lambda: f"{ONES[0]:.2f} {ONES[:1]:.1f}" == "1.00 1.0" and raises(nd.ShapeError, lambda: f"{ONES:.2f}"),
+    lambda: f"{np.float32(1):.2f}" == "1.00" and raises(TypeError, lambda: f"{np.ones(1):.2f}"),
 )
 both(
     "dimensions",
@@ -239,6 +250,11 @@ def _() -> object:
     return raises((nd.FileFormatError, nd.DTypeError), lambda: nd.load(file))
 
 
+both(
+    "how many digits are printed",
+    lambda: str(nd.asarray(1 / 3)) == "0.33333334" and str(nd.asarray(1 / 3, dtype=nd.float64)) == "0.33333333",
+    lambda: not hasattr(nd, "set_printoptions"),
+)
 both(
     "text",
     lambda: repr(ONES) == "array([1., 1., 1.])" and "float64" in repr(nd.zeros(1, dtype=nd.float64)),

@@ -316,3 +316,8 @@ def test_where_takes_two_scalars_as_the_array_does(x: float, y: float) -> None:
     assert chosen.dtype == expected.dtype
     with ag.lazy():
         assert ag.where(ag.Tensor([True, False]), x, y).tolist() == [x, y]
+
+
+def test_an_axis_that_is_no_integer_is_an_error_of_shapes() -> None:
+    with pytest.raises(nd.ShapeError, match=r"axis is an int, not 0\.5"):
+        ag.sum(ag.ones((2, 3)), 0.5)  # type: ignore[arg-type]

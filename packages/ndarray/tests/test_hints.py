@@ -127,3 +127,17 @@ def test_a_single_element_takes_a_format() -> None:
     assert f"{nd.ones(2)}" == "[1. 1.]"
     with pytest.raises(nd.ShapeError, match="2 elements"):
         f"{nd.ones(2):.2f}"
+
+
+def test_an_array_in_the_place_of_an_axis_is_told_where_it_belongs() -> None:
+    x = nd.ones((2, 3))
+    for call, said in (
+        (
+            lambda: nd.max(x, x),
+            "max: an axis is an int, not an array of shape (2, 3); the larger of two is maximum(x, y)",
+        ),
+        (lambda: nd.concat(x, x), "an array of shape (2, 3); the arrays are given as one list"),
+        (lambda: nd.sum(x, 0.5), "sum: an axis is an int, not 0.5"),
+    ):
+        with pytest.raises(nd.ShapeError, match=re.escape(said)):
+            call()

@@ -74,6 +74,16 @@ cdef int read_shape(object shape, td_view *view, str op) except -1:
     return 0
 
 
+cdef str _described(str op, object axis):
+    """What stands where an axis should; a second operand is most likely meant for another function."""
+    cdef str meant
+    if not getattr(axis, "shape", ()):
+        return repr(axis)
+    meant = {"max": "; the larger of two is maximum(x, y)", "min": "; the smaller of two is minimum(x, y)",
+             "concat": "; the arrays are given as one list"}.get(op, "")
+    return f"an array of shape {axis.shape}{meant}"
+
+
 cdef int axis_number(object axis, int ndim, str op) except -2:
     """An axis as a number in [0, ndim); -1 where it is out of bounds."""
     cdef int64_t number
@@ -82,7 +92,7 @@ cdef int axis_number(object axis, int ndim, str op) except -2:
         try:
             axis = operator.index(None if isinstance(axis, bool) else axis)
         except TypeError:
-            raise ShapeError(f"{op}: an axis is an int, not {axis!r}") from None
+            raise ShapeError(f"{op}: an axis is an int, not {_described(op, axis)}") from None
     number = PyLong_AsLongLongAndOverflow(axis, &beyond)
     if beyond or number < -ndim or number >= ndim:
         return -1

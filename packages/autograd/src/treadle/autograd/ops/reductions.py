@@ -1,5 +1,6 @@
 """Reductions and running sums and products, with the functions of the array namespace's signatures."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
@@ -18,7 +19,8 @@ class ReduceOp(Op):
     saves = ""
 
     def __init__(self, axis: Axis = None, keepdims: bool = False) -> None:
-        self.axis = axis if axis is None or isinstance(axis, int) else tuple(axis)
+        whole = axis is None or isinstance(axis, int) or not isinstance(axis, Iterable)
+        self.axis = axis if whole else tuple(axis)  # type: ignore[arg-type]
         self.keepdims = keepdims
 
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
