@@ -173,30 +173,24 @@ TD_DEVICE void store_sums(const Product &plan, char *out, int64_t matrix, int64_
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
 TD_DEVICE void multiply_blocks(const Source &x, const Source &y, int64_t left, char *stages, Sums<Shape> &sums)
 {
-    constexpr int AHEAD = STAGES - 1, Y = Shape::ROWS * INNER_LINE;
-    const int64_t blocks = ceil_div(left, DEPTH<Kind>);
-    const auto start = [&](int64_t block) {
-        if (block < blocks) {
-            char *stage = stages + block % STAGES * Shape::STAGE;
+    constexpr int Y = Shape::ROWS * INNER_LINE;
+    run_ring<STAGES>(
+        ceil_div(left, DEPTH<Kind>),
+        [&](int64_t block, int stage) {
+            char *to = stages + stage * Shape::STAGE;
             const int steps = at_most(left - block * DEPTH<Kind>, DEPTH<Kind>);
-            start_block<Kind, Shape, Shape::ROWS, X_INNER>(stage, x, block, steps);
-            start_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(stage + Y, y, block, steps);
-        }
-        commit_copies();
-    };
-    for (int block = 0; block < AHEAD; block++)
-        start(block);
-    TD_ROLLED
-    for (int64_t block = 0; block < blocks; block++) {
-        char *stage = stages + block % STAGES * Shape::STAGE;
-        wait_for_copies<AHEAD - 1>();
-        round_block<Kind, Shape, Shape::ROWS, X_INNER>(stage, x);
-        round_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(stage + Y, y);
-        __syncthreads(); /* and everybody has multiplied the block before, whose stage is the next to be filled */
-        start(block + AHEAD);
-        multiply_block<Kind, Shape, X_INNER, Y_INNER>(stage, stage + Y, sums);
-    }
-    __syncthreads();
+            start_block<Kind, Shape, Shape::ROWS, X_INNER>(to, x, block, steps);
+            start_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(to + Y, y, block, steps);
+        },
+        [&](int stage) {
+            char *at = stages + stage * Shape::STAGE;
+            round_block<Kind, Shape, Shape::ROWS, X_INNER>(at, x);
+            round_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(at + Y, y);
+        },
+        [&](int stage) {
+            const char *at = stages + stage * Shape::STAGE;
+            multiply_block<Kind, Shape, X_INNER, Y_INNER>(at, at + Y, sums);
+        });
 }
 
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
