@@ -121,8 +121,8 @@ class Check:
             suites = [suite for suite in suites if Path(suite).exists()]
         else:
             missing = [] if importable("mpmath") else ["--ignore=tests/conformance/test_accuracy.py"]
-            apart = ("test_build.py", "test_emulator.py", "test_emulator_wgmma.py", "test_failures.py")
-            apart += ("test_gpu_check.py", "test_mutants.py")
+            apart = ["test_build.py", "test_emulator.py", "test_emulator_wgmma.py", "test_failures.py"]
+            apart += ["test_gpu_check.py", "test_mutants.py"]
             suites = [str(PACKAGE / "tests"), "tests/conformance", *missing]
             suites += [f"--ignore={PACKAGE / 'tests' / name}" for name in apart]
         chosen = "cuda_emulated" if self.emulated else "not cuda_emulated and not cpu and not numpy"

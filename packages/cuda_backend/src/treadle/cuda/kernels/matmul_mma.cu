@@ -194,11 +194,9 @@ TD_DEVICE void multiply_blocks(const Source &x, const Source &y, int64_t left, c
 }
 
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
-__global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2) matmul_mma_kernel(const __grid_constant__ Product plan)
+__global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2)
+    matmul_mma_kernel(const __grid_constant__ Product plan)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    __trap(); /* multiplies_matrices() keeps these devices away */
-#else
     TD_DYNAMIC_SHARED(char, stages);
     const int64_t tiles = plan.row_tiles * plan.column_tiles;
     for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
@@ -216,7 +214,6 @@ __global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2) matmul_m
         multiply_blocks<Kind, Shape, X_INNER, Y_INNER>(x, y, left, stages, sums);
         store_sums<Kind, Shape>(plan, plan.batch.data[2] + offset[2], tile / tiles, row0, column0, sums);
     }
-#endif
 }
 
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER> int run(Product &plan)
