@@ -90,6 +90,20 @@ def test_architectures(monkeypatch: pytest.MonkeyPatch) -> None:
         toolkit.architectures(specific=True)
 
 
+def test_a_source_with_code_for_90a_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The host code of matmul_wgmma.cu must know whether its kernels are there."""
+    specific, plain = tmp_path / "specific.cu", tmp_path / "plain.cu"
+    specific.write_text("#ifdef __CUDA_ARCH_FEAT_SM90_ALL")
+    plain.write_text("")
+    monkeypatch.delenv("TREADLE_CUDA_ARCHS", raising=False)
+    assert "-DTREADLE_CUDA_SM_90A" in compile.architecture_options(specific)
+    assert "-DTREADLE_CUDA_SM_90A" not in compile.architecture_options(plain)
+    monkeypatch.setenv("TREADLE_CUDA_ARCHS", "80,90")
+    assert "-DTREADLE_CUDA_SM_90A" not in compile.architecture_options(specific)
+    wgmma = SOURCES.parent / "src" / "treadle" / "cuda" / "kernels" / "matmul_wgmma.cu"
+    assert compile.is_specific(wgmma) and "TREADLE_CUDA_SM_90A" in wgmma.read_text()
+
+
 def test_warnings_are_errors_only_in_strict_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TREADLE_STRICT_BUILD", raising=False)
     assert "-Werror" not in [*compile.host_warnings(), *compile.nvcc_options()]

@@ -172,7 +172,7 @@ def test_every_broken_rule_shows(kernels: ctypes.CDLL, library: ctypes.CDLL, wro
         ("write_early", "sums were written while wgmma"),
         ("one_warp_less", "not all threads of a warpgroup"),
         ("other_descriptor", "other operands than by the rest of the warpgroup"),
-        ("unaligned_copy", "no multiple of 16"),
+        ("unaligned_copy", "no multiple of its size"),
     ],
 )
 def test_an_error_says_what_is_wrong(kernels: ctypes.CDLL, wrong: str, text: str) -> None:

@@ -127,7 +127,7 @@ def test_a_wrong_instruction_is_found_and_not_used(checked: None) -> None:
     x, y = whole((64, 64)), whole((64, 64), 1)
     left, right = on("cuda_emulated", x, "float16"), on("cuda_emulated", y, "float16")
     _emulated.break_products(True)
-    said = r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> differ"
+    said = r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> and matmul_mma_kernel differ"
     with pytest.warns(treadle.cuda.KernelWarning, match=said):
         got = left @ right
     check(got, x @ y)

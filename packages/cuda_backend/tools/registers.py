@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOGS = Path(__file__).resolve().parents[1] / "build" / "kernels" / "cuda"
-TIGHT = ("matmul", "reduce", "arg_reduce", "unary", "binary", "ternary", "copy")
+TIGHT = ("matmul", "matmul_mma", "matmul_wgmma", "reduce", "arg_reduce", "unary", "binary", "ternary", "copy")
 """Families whose kernels must not spill."""
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")

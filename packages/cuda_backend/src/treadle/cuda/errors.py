@@ -16,15 +16,15 @@ class CaptureError(BackendError):
 
 
 class KernelWarning(RuntimeWarning):
-    """A kernel gave other results than it must when it was checked, and is not used on this device any more."""
+    """A kernel failed when it was checked, or gave other results than it must; the device goes on without it."""
 
 
 def warn_of_kernel(kernel: str, device: str) -> None:
-    """Say that a device computes without a kernel that is wrong there."""
+    """Say that a device computes without a kernel that is wrong there; ``kernel``: its name, and how."""
     warnings.warn(
-        f"matmul: on {device} the results of {kernel} differ from those of matmul_mma_kernel in a product of whole "
-        "numbers, which must be equal. Products of halves go by matmul_mma_kernel there from now on. Please report "
-        "the GPU and the driver; TREADLE_CUDA_WGMMA=0 leaves the kernel and its check out.",
+        f"matmul: on {device}, in a product of whole numbers that is exact, {kernel}. Products of halves go by "
+        "matmul_mma_kernel there from now on. Please report the GPU and the driver; TREADLE_CUDA_WGMMA=0 leaves the "
+        "kernel and its check out.",
         KernelWarning,
         stacklevel=3,
     )

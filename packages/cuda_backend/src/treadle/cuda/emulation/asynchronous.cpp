@@ -21,7 +21,7 @@ constexpr char ABSENT = static_cast<char>(0xFF); /* bytes of NaN */
 struct Copy {
     char *shared;
     const void *global;
-    int valid;
+    size_t nbytes, valid;
     size_t group;
 };
 
@@ -33,7 +33,7 @@ struct Started {
 struct Flow { /* a thread's */
     size_t copy_groups = 0, product_groups = 0;
     std::vector<Copy> copies; /* not waited for */
-    std::vector<char *> landed; /* waited for, and not visible to the async proxy */
+    std::vector<Copy> landed; /* waited for, and not visible to the async proxy */
     bool fenced = false;
     float *sums = nullptr;      /* registers that products write */
     std::vector<float> values; /* what they will hold */
@@ -65,18 +65,18 @@ void refuse(const std::string &what)
         failure = what + " by " + describe_current_thread();
 }
 
-bool in_window(const char *shared, size_t nbytes)
+/* The async proxy's picture of what a copy writes; null outside of dynamic shared memory. */
+char *picture_of(const Copy &copy)
 {
-    return shared >= window && shared + nbytes <= window + window_bytes;
+    const bool inside = copy.shared >= window && copy.shared + copy.nbytes <= window + window_bytes;
+    return inside ? &picture[static_cast<size_t>(copy.shared - window)] : nullptr;
 }
-
-/* The async proxy's picture of 16 bytes; null outside of dynamic shared memory. */
-char *picture_of(const char *shared) { return in_window(shared, 16) ? &picture[shared - window] : nullptr; }
 
 void arrive(const Copy &copy)
 {
-    memset(copy.shared, 0, 16);
-    memcpy(copy.shared, copy.global, static_cast<size_t>(copy.valid));
+    memset(copy.shared, 0, copy.nbytes);
+    if (copy.valid)
+        memcpy(copy.shared, copy.global, copy.valid);
 }
 
 /* --- the operands of products ------------------------------------------------------------------------------------- */
@@ -209,17 +209,18 @@ uint32_t shared_address(const void *shared)
     return BEGIN + static_cast<uint32_t>(static_cast<const char *>(shared) - window);
 }
 
-void copy_async(void *shared, const void *global, int valid)
+void copy_async(void *shared, const void *global, int nbytes, int valid)
 {
     Flow &mine = flow();
-    const auto place = reinterpret_cast<uintptr_t>(shared);
-    if (place % 16 || reinterpret_cast<uintptr_t>(global) % 16 || valid < 0 || valid > 16) {
-        refuse("cp.async of 16 bytes from or to an address that is no multiple of 16, or of more bytes,");
+    const auto size = static_cast<size_t>(nbytes);
+    if (reinterpret_cast<uintptr_t>(shared) % size || reinterpret_cast<uintptr_t>(global) % size || valid < 0 ||
+        valid > nbytes) {
+        refuse("cp.async from or to an address that is no multiple of its size, or of more bytes,");
         return;
     }
-    mine.copies.push_back({static_cast<char *>(shared), global, valid, mine.copy_groups});
-    if (char *there = picture_of(static_cast<char *>(shared)))
-        memset(there, ABSENT, 16);
+    mine.copies.push_back({static_cast<char *>(shared), global, size, static_cast<size_t>(valid), mine.copy_groups});
+    if (char *there = picture_of(mine.copies.back()))
+        memset(there, ABSENT, size);
     if (reversed())
         arrive(mine.copies.back());
 }
@@ -234,16 +235,16 @@ void wait_for_copies(int groups)
     for (; count < mine.copies.size() && waited(mine.copies[count]); count++) {
         if (!reversed())
             arrive(mine.copies[count]);
-        mine.landed.push_back(mine.copies[count].shared);
+        mine.landed.push_back(mine.copies[count]);
     }
     mine.copies.erase(mine.copies.begin(), mine.copies.begin() + static_cast<ptrdiff_t>(count));
 }
 
 void publish_copies()
 {
-    for (char *shared : flow().landed)
-        if (char *there = picture_of(shared))
-            memcpy(there, shared, 16);
+    for (const Copy &copy : flow().landed)
+        if (char *there = picture_of(copy))
+            memcpy(there, copy.shared, copy.nbytes);
     flow().landed.clear();
 }
 

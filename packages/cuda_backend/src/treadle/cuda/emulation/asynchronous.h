@@ -20,7 +20,7 @@ namespace emulation {
 /* The address of dynamic shared memory in its own window. */
 uint32_t shared_address(const void *shared);
 
-void copy_async(void *shared, const void *global, int valid);
+void copy_async(void *shared, const void *global, int nbytes, int valid);
 void commit_copies();
 void wait_for_copies(int groups);
 void publish_copies();

@@ -82,7 +82,7 @@ int td_cuda_allow_tf32(int allowed);
 /* Whether products of halves may use wgmma where the device has it; gives what held before. again: before the next of
  * them on a device it is checked once more. */
 int td_cuda_allow_wgmma(int allowed, int again);
-/* The name of a kernel that the calling thread's last check of wgmma has found wrong; null when there is none, and
+/* The kernel that the calling thread's last check of wgmma has found wrong, and how; null when there is none, and
  * afterwards. */
 const char *td_cuda_wgmma_warning(void);
 

@@ -35,7 +35,7 @@ TD_DEVICE uint32_t shared_address(const void *shared)
 TD_DEVICE void copy_async(void *shared, const void *global, int valid)
 {
 #ifdef TREADLE_EMULATION
-    emulation::copy_async(shared, global, valid);
+    emulation::copy_async(shared, global, 16, valid);
 #elif defined(TD_COPIES_LATER)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(valid)
                  : "memory");
@@ -47,6 +47,20 @@ TD_DEVICE void copy_async(void *shared, const void *global, int valid)
         for (int byte = 0; byte < valid; byte++)
             reinterpret_cast<unsigned char *>(&words)[byte] = static_cast<const unsigned char *>(global)[byte];
     *static_cast<uint4 *>(shared) = words;
+#endif
+}
+
+/* Starts to copy a word of 4 bytes, or writes zero where it does not exist; then nothing is read. */
+TD_DEVICE void copy_word_async(void *shared, const void *global, bool exists)
+{
+#ifdef TREADLE_EMULATION
+    emulation::copy_async(shared, global, 4, exists ? 4 : 0);
+#elif defined(TD_COPIES_LATER)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)), "l"(global),
+                 "r"(exists ? 4 : 0)
+                 : "memory");
+#else
+    *static_cast<uint32_t *>(shared) = exists ? *static_cast<const uint32_t *>(global) : 0;
 #endif
 }
 

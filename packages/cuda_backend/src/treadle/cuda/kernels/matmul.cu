@@ -4,10 +4,10 @@
  * operands' parts are brought to shared memory, row, column and inner bounds checked, zeros beyond them; then each
  * thread multiplies a micro-tile that it holds in registers. threadIdx.x walks columns of out. Which way the threads
  * walk an operand while they load it follows its shorter stride, so a transposed operand is read as fast as a plain
- * one. Two blocks fit on a multiprocessor, so that one computes while the other loads. Every element of out is one
- * sum in the order of the inner axis, whatever the tile. But where there are few tiles and a long inner axis, its parts
- * go to different blocks, and a second kernel adds what they leave ("split-k"); how it is cut, too, depends on sizes
- * alone. */
+ * one. Floats are copied asynchronously into a ring of stages, while others are multiplied. Two blocks fit on a
+ * multiprocessor, so that one computes while the other loads. Every element of out is one sum in the order of the inner
+ * axis, whatever the tile. But where there are few tiles and a long inner axis, its parts go to different blocks, and a
+ * second kernel adds what they leave ("split-k"); how it is cut, too, depends on sizes alone. */
 #include "product.h"
 
 namespace td {
@@ -31,10 +31,15 @@ TD_DEVICE void load_tile(typename Tile::Sum (&tile)[Tile::DEPTH][WIDTH + Tile::P
     from += place * place_stride + step * step_stride;
     TD_UNROLL
     for (int part = 0; part < WIDTH * Tile::DEPTH / Tile::THREADS; part++) {
-        typename Tile::Sum value = {};
-        if (place < places && step < steps)
-            value = static_cast<typename Tile::Sum>(*reinterpret_cast<const typename Tile::T *>(from));
-        tile[step][place] = value;
+        const bool exists = place < places && step < steps;
+        if constexpr (Tile::STAGES > 1) {
+            copy_word_async(&tile[step][place], from, exists);
+        } else {
+            typename Tile::Sum value = {};
+            if (exists)
+                value = static_cast<typename Tile::Sum>(*reinterpret_cast<const typename Tile::T *>(from));
+            tile[step][place] = value;
+        }
         place += more_places;
         step += more_steps;
         from += distance;
@@ -93,12 +98,27 @@ TD_DEVICE void store(const Product &plan, int64_t tile,
     store_tile<Tile>(plan, plan.batch.data[2] + offset[2], row0, column0, sums);
 }
 
+template <class Tile, class Load, class Multiply>
+TD_DEVICE void multiply_blocks(int64_t blocks, Load &&load, Multiply &&multiply)
+{
+    if constexpr (Tile::STAGES > 1) {
+        run_ring<Tile::STAGES>(blocks, load, [](int) {}, multiply);
+    } else {
+        for (int64_t block = 0; block < blocks; block++) {
+            load(block, 0);
+            __syncthreads();
+            multiply(0);
+            __syncthreads();
+        }
+    }
+}
+
 template <class Tile>
 __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_constant__ Product plan)
 {
     using Sum = typename Tile::Sum;
-    TD_SHARED(Sum, x_tile, [Tile::DEPTH][Tile::ROWS + Tile::PAD]);
-    TD_SHARED(Sum, y_tile, [Tile::DEPTH][Tile::COLUMNS + Tile::PAD]);
+    TD_SHARED(Sum, x_tiles, [Tile::STAGES][Tile::DEPTH][Tile::ROWS + Tile::PAD]);
+    TD_SHARED(Sum, y_tiles, [Tile::STAGES][Tile::DEPTH][Tile::COLUMNS + Tile::PAD]);
     const int64_t tiles = plan.row_tiles * plan.column_tiles;
     for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
         const int64_t row0 = tile % tiles / plan.column_tiles * Tile::ROWS;
@@ -111,17 +131,16 @@ __global__ void __launch_bounds__(Tile::THREADS, 2) matmul_kernel(const __grid_c
         const char *x = plan.batch.data[0] + offset[0] + row0 * plan.x_row + first * plan.x_inner;
         const char *y = plan.batch.data[1] + offset[1] + column0 * plan.y_column + first * plan.y_inner;
         Sum sums[Tile::THREAD_ROWS][Tile::THREAD_COLUMNS] = {};
-        int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
-        for (; left > 0; left -= Tile::DEPTH) {
-            const int steps = at_most(left, Tile::DEPTH);
-            load_tile<Tile, Tile::ROWS>(x_tile, x, plan.x_row, plan.x_inner, rows, steps);
-            load_tile<Tile, Tile::COLUMNS>(y_tile, y, plan.y_column, plan.y_inner, columns, steps);
+        const int64_t left = plan.inner - first < plan.parts.length ? plan.inner - first : plan.parts.length;
+        const auto load = [&](int64_t block, int stage) {
+            const int steps = at_most(left - block * Tile::DEPTH, Tile::DEPTH);
+            load_tile<Tile, Tile::ROWS>(x_tiles[stage], x, plan.x_row, plan.x_inner, rows, steps);
+            load_tile<Tile, Tile::COLUMNS>(y_tiles[stage], y, plan.y_column, plan.y_inner, columns, steps);
             x += Tile::DEPTH * plan.x_inner;
             y += Tile::DEPTH * plan.y_inner;
-            __syncthreads();
-            multiply_tiles<Tile>(x_tile, y_tile, sums);
-            __syncthreads();
-        }
+        };
+        const auto multiply = [&](int stage) { multiply_tiles<Tile>(x_tiles[stage], y_tiles[stage], sums); };
+        multiply_blocks<Tile>(ceil_div(left, Tile::DEPTH), load, multiply);
         store<Tile>(plan, tile, sums);
     }
 }

@@ -173,38 +173,30 @@ TD_DEVICE void store_sums(const Product &plan, char *out, int64_t matrix, int64_
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
 TD_DEVICE void multiply_blocks(const Source &x, const Source &y, int64_t left, char *stages, Sums<Shape> &sums)
 {
-    constexpr int AHEAD = STAGES - 1, Y = Shape::ROWS * INNER_LINE;
-    const int64_t blocks = ceil_div(left, DEPTH<Kind>);
-    const auto start = [&](int64_t block) {
-        if (block < blocks) {
-            char *stage = stages + block % STAGES * Shape::STAGE;
+    constexpr int Y = Shape::ROWS * INNER_LINE;
+    run_ring<STAGES>(
+        ceil_div(left, DEPTH<Kind>),
+        [&](int64_t block, int stage) {
+            char *to = stages + stage * Shape::STAGE;
             const int steps = at_most(left - block * DEPTH<Kind>, DEPTH<Kind>);
-            start_block<Kind, Shape, Shape::ROWS, X_INNER>(stage, x, block, steps);
-            start_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(stage + Y, y, block, steps);
-        }
-        commit_copies();
-    };
-    for (int block = 0; block < AHEAD; block++)
-        start(block);
-    TD_ROLLED
-    for (int64_t block = 0; block < blocks; block++) {
-        char *stage = stages + block % STAGES * Shape::STAGE;
-        wait_for_copies<AHEAD - 1>();
-        round_block<Kind, Shape, Shape::ROWS, X_INNER>(stage, x);
-        round_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(stage + Y, y);
-        __syncthreads(); /* and everybody has multiplied the block before, whose stage is the next to be filled */
-        start(block + AHEAD);
-        multiply_block<Kind, Shape, X_INNER, Y_INNER>(stage, stage + Y, sums);
-    }
-    __syncthreads();
+            start_block<Kind, Shape, Shape::ROWS, X_INNER>(to, x, block, steps);
+            start_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(to + Y, y, block, steps);
+        },
+        [&](int stage) {
+            char *at = stages + stage * Shape::STAGE;
+            round_block<Kind, Shape, Shape::ROWS, X_INNER>(at, x);
+            round_block<Kind, Shape, Shape::COLUMNS, Y_INNER>(at + Y, y);
+        },
+        [&](int stage) {
+            const char *at = stages + stage * Shape::STAGE;
+            multiply_block<Kind, Shape, X_INNER, Y_INNER>(at, at + Y, sums);
+        });
 }
 
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER>
-__global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2) matmul_mma_kernel(const __grid_constant__ Product plan)
+__global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2)
+    matmul_mma_kernel(const __grid_constant__ Product plan)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    __trap(); /* multiplies_matrices() keeps these devices away */
-#else
     TD_DYNAMIC_SHARED(char, stages);
     const int64_t tiles = plan.row_tiles * plan.column_tiles;
     for (int64_t tile = blockIdx.x; tile < tiles * plan.batch.size * plan.parts.count; tile += gridDim.x) {
@@ -222,7 +214,6 @@ __global__ void __launch_bounds__(Shape::THREADS, Kind::ROUNDS ? 1 : 2) matmul_m
         multiply_blocks<Kind, Shape, X_INNER, Y_INNER>(x, y, left, stages, sums);
         store_sums<Kind, Shape>(plan, plan.batch.data[2] + offset[2], tile / tiles, row0, column0, sums);
     }
-#endif
 }
 
 template <class Kind, class Shape, bool X_INNER, bool Y_INNER> int run(Product &plan)

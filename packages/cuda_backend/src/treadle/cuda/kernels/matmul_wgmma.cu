@@ -23,7 +23,8 @@ namespace td {
 
 namespace {
 
-constexpr int ROWS = 2 * WARPGROUP_ROWS, DEPTH = LINE_HALVES, THREADS = 2 * WARPGROUP;
+constexpr int ROWS = 2 * WARPGROUP_ROWS, THREADS = 2 * WARPGROUP;
+[[maybe_unused]] constexpr int DEPTH = LINE_HALVES; /* unused where there is code for other devices only */
 constexpr int NARROW = 128, WIDE = 256; /* columns of a tile */
 constexpr int ALIGNMENT = 8 * LINE; /* of an atom */
 template <int COLUMNS> constexpr int STAGES = COLUMNS == WIDE ? 4 : 6;
@@ -102,7 +103,7 @@ struct Place {
 };
 
 /* Tiles that run at once lie side by side in both directions, so that they share what they read in the cache. */
-TD_DEVICE Place place_of(const Product &plan, int64_t tile)
+[[maybe_unused]] TD_DEVICE Place place_of(const Product &plan, int64_t tile)
 {
     constexpr int64_t GROUP = 16;
     const int64_t first = tile / (GROUP * plan.column_tiles) * GROUP;
@@ -271,8 +272,18 @@ int check_product(int dtype, bool x_inner, bool y_inner, int columns, std::vecto
     return td_cuda_copy_bytes(result.data(), out.device.memory(), CHECK_ROWS * CHECK_COLUMNS * HALF_BYTES, TD_TO_HOST, 0);
 }
 
-/* Runs every kernel once. A GPU has the last word on what the emulation can not show: where a result differs from that of
- * matmul_mma.cu in one bit, the instruction is not used on the device any more, and the caller is warned. */
+/* The device goes on without the instruction, and the caller is warned of the kernel. */
+int give_up(int device, int dtype, bool x_inner, bool y_inner, int columns, const std::string &why)
+{
+    warning = std::string("matmul_wgmma_kernel<") + (dtype == TD_f16 ? "float16, " : "bfloat16, ") +
+              std::to_string(columns) + (x_inner ? ", rows of x" : ", columns of x") +
+              (y_inner ? ", columns of y> " : ", rows of y> ") + why;
+    verdicts[device] = WRONG;
+    return TD_OK;
+}
+
+/* Runs every kernel once. A GPU has the last word on what the emulation can not show: where a kernel fails, or its result
+ * differs from that of matmul_mma.cu in one bit, the instruction is not used on the device any more. */
 int check_all(int device)
 {
     std::vector<uint16_t> expected, found;
@@ -281,14 +292,13 @@ int check_all(int device)
         for (int kind = 0; kind < 8; kind++) {
             const bool x_inner = kind & 1, y_inner = kind & 2;
             const int columns = kind & 4 ? WIDE : NARROW;
-            TD_TRY(check_product(dtype, x_inner, y_inner, columns, found));
-            if (found == expected)
-                continue;
-            warning = std::string("matmul_wgmma_kernel<") + (dtype == TD_f16 ? "float16" : "bfloat16") + ", " +
-                      std::to_string(columns) + (x_inner ? ", rows of x" : ", columns of x") +
-                      (y_inner ? ", columns of y>" : ", rows of y>");
-            verdicts[device] = WRONG;
-            return TD_OK;
+            const int status = check_product(dtype, x_inner, y_inner, columns, found);
+            if (status == TD_NO_MEMORY)
+                return status;
+            if (status != TD_OK)
+                return give_up(device, dtype, x_inner, y_inner, columns, std::string("fails: ") + td_cuda_error());
+            if (found != expected)
+                return give_up(device, dtype, x_inner, y_inner, columns, "and matmul_mma_kernel differ");
         }
     }
     verdicts[device] = RIGHT;

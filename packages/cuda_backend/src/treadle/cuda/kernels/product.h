@@ -2,6 +2,7 @@
 #ifndef TREADLE_CUDA_PRODUCT_H
 #define TREADLE_CUDA_PRODUCT_H
 
+#include "async_copy.h"
 #include "tiles.h"
 
 namespace td {
@@ -48,6 +49,35 @@ template <class Kind> __global__ void merge_kernel(const __grid_constant__ Produ
         *reinterpret_cast<typename Kind::T *>(out + i % plan.columns * plan.out_column) =
             static_cast<typename Kind::T>(merge_parts<Kind>(plan.parts, size, i));
     }
+}
+
+/* Multiplies the blocks of an inner axis that asynchronous copies bring into a ring of stages: start(block, stage) starts
+ * those of a block, arrive(stage) is called when the thread's own have arrived, and multiply(stage) when everybody's
+ * have. All but one stage are on their way or waiting. */
+template <int STAGES, class Start, class Arrive, class Multiply>
+TD_DEVICE void run_ring(int64_t blocks, Start &&start, Arrive &&arrive, Multiply &&multiply)
+{
+    constexpr int AHEAD = STAGES - 1;
+    TD_UNROLL
+    for (int stage = 0; stage < AHEAD; stage++) {
+        if (stage < blocks)
+            start(int64_t{stage}, stage);
+        commit_copies();
+    }
+    int stage = 0, next = AHEAD;
+    TD_ROLLED
+    for (int64_t block = 0; block < blocks; block++) {
+        wait_for_copies<AHEAD - 1>();
+        arrive(stage);
+        __syncthreads(); /* and everybody has multiplied what was in the next stage */
+        if (block + AHEAD < blocks)
+            start(block + AHEAD, next);
+        commit_copies();
+        multiply(stage);
+        next = stage;
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+    __syncthreads();
 }
 
 /* A sum of a tile where it belongs: an element of out, or of the part's sums, which merge_kernel adds. */

@@ -41,6 +41,7 @@ template <class Kind_, int THREAD_ROWS_, int THREAD_COLUMNS_, int DEPTH_> struct
     static constexpr int THREAD_ROWS = THREAD_ROWS_, THREAD_COLUMNS = THREAD_COLUMNS_, DEPTH = DEPTH_;
     static constexpr int ROWS = SIDE * THREAD_ROWS, COLUMNS = SIDE * THREAD_COLUMNS;
     static constexpr int PAD = 4; /* spreads a column of the tile over the banks */
+    static constexpr int STAGES = std::is_same_v<T, float> ? 3 : 1; /* words are copied while others are multiplied */
 };
 
 template <class T> using Small = Tiling<Arithmetic<T>, 2, 2, 16>;
