@@ -89,7 +89,7 @@ class BuildKernels(build_ext):
         host = ",".join(["-fPIC", "-fvisibility=hidden", *host_warnings()])
         command = [str(toolkit.nvcc), *nvcc_options(), "-Xcompiler", host, "-I", array_headers()]
         return [
-            [*command, *rounding(source), *architecture_options(source), "-c", str(source), "-o", object_of(source, folder)]
+            [*command, *options_for(source), "-c", str(source), "-o", object_of(source, folder)]
             for source in sources(KERNELS)
         ]
 
@@ -103,6 +103,11 @@ def sources(*folders: Path) -> list[Path]:
 def is_specific(source: Path) -> bool:
     """Whether a source has code for one architecture alone, such as Hopper's 90a."""
     return "__CUDA_ARCH_FEAT_SM" in source.read_text()
+
+
+def options_for(source: Path) -> list[str]:
+    """What differs from source to source."""
+    return [*rounding(source), *architecture_options(source)]
 
 
 def rounding(source: Path) -> list[str]:

@@ -69,7 +69,7 @@ class Methods(Node):
     # holds is what Python finds in the compiled class for the subclasses that are written in Python.
     __getattr__ = _no_attribute
 
-    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]
+    def __getattr__(self, name: str) -> Any:  # type: ignore[no-redef]  # noqa: F811
         """Called for what is not there; the error says how it is written here."""
         return _no_attribute(self, name)
 
