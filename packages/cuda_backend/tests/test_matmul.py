@@ -135,6 +135,15 @@ def test_layouts_of_halves(device: str, grid: int, dtype: str, layout: str) -> N
     assert (left @ right).astype("float32").tolist() == expected
 
 
+@pytest.mark.parametrize("inner", [32, 40])
+def test_tiles_that_follow_each_other(device: str, grid: int, schedule: str, inner: int) -> None:
+    """In one block, which fills the first stages for the next tile while its last are still read."""
+    generator = np.random.default_rng(0)
+    x, y = integers(generator, (136, inner), "float32"), integers(generator, (inner, 136), "float32")
+    got = nd.asarray(x, device=device).astype("float16") @ nd.asarray(y, device=device).astype("float16")
+    np.testing.assert_array_equal(got.astype("float32").numpy(), x @ y)
+
+
 @pytest.fixture
 def tf32(device: str) -> Iterator[None]:
     """Products of float32 may be of TF32."""
