@@ -26,7 +26,7 @@ def guarded(function: Function) -> Function:
             return function(*args, **kwargs)
         except (AttributeError, TypeError) as error:
             wrong = next((each for each in (*args, *kwargs.values()) if _is_blamed(each, error)), None)
-            if wrong is None or isinstance(error, nd.TreadleError):
+            if wrong is None or (isinstance(error, nd.TreadleError) and not isinstance(error, nd.ArgumentError)):
                 raise
             what = f"it got a {type(wrong).__name__} where a Tensor is needed; write Tensor(...)"
             raise nd.DTypeError(f"{function.__name__}: {what}") from error
@@ -39,5 +39,5 @@ def _is_blamed(value: Any, error: Exception) -> bool:
     """An array; or a list, which may also be a row of sizes, if the error is of what a list lacks."""
     kind = type(value)
     if kind is list:
-        return is_of_no_tensor(error) or any(each in str(error) for each in ("operand", "sequence"))
+        return is_of_no_tensor(error) or any(each in str(error) for each in ("operand", "sequence", "pass Tensor"))
     return kind is nd.NDArray or (kind.__module__, kind.__name__) == ("numpy", "ndarray")
