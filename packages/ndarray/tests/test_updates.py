@@ -56,6 +56,33 @@ def test_sgd(momentum: float, nesterov: bool, dampening: float, decay: float, ma
     np.testing.assert_allclose(parameter.numpy(), composed.numpy(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [(1 << 16) - 1, (1 << 16) + 5, 300_001])
+def test_long_updates_are_the_same_bits_for_every_number_of_threads(size: int) -> None:
+    """As those of the parts, which are too short to be shared."""
+    generator = nd.random.Generator(1)
+    given = [generator.normal(0.0, 1.0, (size,)) for _ in range(2)]
+    state = [generator.uniform(0.0, 1.0, (size,)) for _ in range(3)]
+
+    def updated(piece: int) -> list[bytes]:
+        parameters = [each.copy() for each in given]
+        gradient, *kept = (each.copy() for each in state)
+        for start in range(0, size, piece):
+            part = slice(start, start + piece)
+            nd.adam_step(parameters[0][part], gradient[part], kept[0][part], kept[1][part], lr=0.01, step=3)
+            nd.sgd_step(parameters[1][part], gradient[part], kept[0][part], lr=0.1, momentum=0.9)
+        return [each.numpy().tobytes() for each in (*parameters, *kept)]
+
+    before = nd.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 5):
+            nd.set_num_threads(threads)
+            found.append(updated(size))
+        assert found[0] == found[1] == found[2] == updated(10_007)
+    finally:
+        nd.set_num_threads(before)
+
+
 def test_bad_updates() -> None:
     x = nd.ones(3)
     with pytest.raises(nd.ShapeError, match="adam_step"):

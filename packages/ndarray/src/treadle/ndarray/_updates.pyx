@@ -1,12 +1,68 @@
 """Optimizer updates, from checked arrays to the fused kernel; ``updates.py`` has the public functions."""
 
-from treadle.ndarray._elementwise cimport slots, td_adam_settings, td_sgd_settings
+from libc.stdint cimport int64_t
+
+from treadle.ndarray._elementwise cimport slots, td_adam_loop, td_adam_settings, td_sgd_loop, td_sgd_settings
 from treadle.ndarray._layout cimport overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport check_writable, copied, must_share_device
 from treadle.ndarray._strided cimport Strided
+from treadle.ndarray._threads cimport run_blocks
 from treadle.ndarray._types cimport TD_bf16, TD_f16, TD_f32, DType, dtype_from_id
 
 from treadle.ndarray.errors import DTypeError, ShapeError
+
+
+cdef enum:
+    BLOCK_ELEMENTS = 1 << 14  # what a thread takes at a time
+    PARALLEL_ELEMENTS = 1 << 16
+
+cdef struct Update:
+    int64_t size
+    int64_t itemsize
+    char *parameter
+    const char *gradient
+    char *first
+    char *second  # NULL where there is none, as the first may be
+    td_adam_loop adam
+    td_sgd_loop sgd
+    const td_adam_settings *adam_settings
+    const td_sgd_settings *sgd_settings
+
+
+cdef void _adam_block(void *context, int64_t block) noexcept nogil:
+    cdef const Update *work = <const Update *>context
+    cdef int64_t start = block * BLOCK_ELEMENTS
+    cdef int64_t at = start * work.itemsize
+    work.adam(min(work.size - start, BLOCK_ELEMENTS), work.parameter + at, work.gradient + at, work.first + at,
+              work.second + at, work.adam_settings)
+
+
+cdef void _sgd_block(void *context, int64_t block) noexcept nogil:
+    cdef const Update *work = <const Update *>context
+    cdef int64_t start = block * BLOCK_ELEMENTS
+    cdef int64_t at = start * work.itemsize
+    work.sgd(min(work.size - start, BLOCK_ELEMENTS), work.parameter + at, work.gradient + at,
+             NULL if work.first == NULL else work.first + at, work.sgd_settings)
+
+
+cdef Update _update(Strided parameter, Strided gradient, Strided first, Strided second) noexcept:
+    cdef Update work
+    work.size, work.itemsize = parameter.size, parameter.dtype.itemsize
+    work.parameter, work.gradient = parameter.view.data, gradient.view.data
+    work.first = NULL if first is None else first.view.data
+    work.second = NULL if second is None else second.view.data
+    work.adam, work.sgd = slots.adam[parameter.view.dtype], slots.sgd[parameter.view.dtype]
+    work.adam_settings, work.sgd_settings = NULL, NULL
+    return work
+
+
+cdef void _run(Update *work, void (*body)(void *context, int64_t block) noexcept nogil) noexcept:
+    cdef int64_t blocks = (work.size + BLOCK_ELEMENTS - 1) // BLOCK_ELEMENTS
+    if work.size < PARALLEL_ELEMENTS:
+        run_blocks(blocks, body, work, False)
+        return
+    with nogil:
+        run_blocks(blocks, body, work, True)
 
 
 cdef inline bint _is_half(DType dtype) noexcept:
@@ -60,6 +116,7 @@ def adam_step(Strided parameter not None, Strided gradient not None, Strided fir
               Strided second not None, tuple hyper):
     """The fused Adam update in place. False where the device has none."""
     cdef td_adam_settings settings
+    cdef Update work
     arrays = (parameter, gradient, first, second)
     _check_update("adam_step", arrays)
     if parameter.device.is_cpu and _is_half(parameter.dtype):
@@ -74,8 +131,9 @@ def adam_step(Strided parameter not None, Strided gradient not None, Strided fir
     else:
         (settings.lr, settings.beta1, settings.beta2, settings.eps, settings.weight_decay, settings.decoupled,
          settings.correction1, settings.correction2, settings.sign) = hyper
-        slots.adam[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data, first.view.data,
-                                         second.view.data, &settings)
+        work = _update(parameter, gradient, first, second)
+        work.adam_settings = &settings
+        _run(&work, _adam_block)
     for each in (parameter, first, second):
         (<Strided>each).buffer.version += 1
     return True
@@ -84,6 +142,7 @@ def adam_step(Strided parameter not None, Strided gradient not None, Strided fir
 def sgd_step(Strided parameter not None, Strided gradient not None, Strided momentum_buffer or None, tuple hyper):
     """The fused SGD update in place. False where the device has none."""
     cdef td_sgd_settings settings
+    cdef Update work
     arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)
     _check_update("sgd_step", arrays)
     if parameter.device.is_cpu and _is_half(parameter.dtype):
@@ -98,8 +157,9 @@ def sgd_step(Strided parameter not None, Strided gradient not None, Strided mome
     else:
         (settings.lr, settings.momentum, settings.dampening, settings.weight_decay, settings.nesterov,
          settings.first_step, settings.sign) = hyper
-        slots.sgd[parameter.view.dtype](parameter.size, parameter.view.data, gradient.view.data,
-                                        NULL if momentum_buffer is None else momentum_buffer.view.data, &settings)
+        work = _update(parameter, gradient, momentum_buffer, None)
+        work.sgd_settings = &settings
+        _run(&work, _sgd_block)
     parameter.buffer.version += 1
     if momentum_buffer is not None:
         momentum_buffer.buffer.version += 1

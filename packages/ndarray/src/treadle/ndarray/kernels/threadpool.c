@@ -31,6 +31,7 @@
 #define REST_NS 10000000
 #define MOST_RESTS 5 /* doublings */
 #define MOST_THREADS 256
+#define FEW_BLOCKS 2 /* for each thread */
 
 typedef struct {
     void (*body)(void *context, int64_t block);
@@ -326,7 +327,8 @@ static void share(const job *work, int threads, int64_t begin)
 void td_parallel_for(int64_t blocks, void (*body)(void *context, int64_t block), void *context)
 {
     const int threads = td_get_num_threads();
-    const job work = {body, context, blocks, backwards = !backwards, -1};
+    const int turns = blocks > FEW_BLOCKS * threads; /* few: a thread had better find what it left in its own cache */
+    const job work = {body, context, blocks, turns && (backwards = !backwards), -1};
     if (blocks < 2 || threads < 2 || inside || atomic_exchange(&busy, 1)) {
         work_alone(&work);
         return;

@@ -1,8 +1,9 @@
 /* A pool of threads for kernels. The caller always works too and can finish a job alone, so nothing waits for a core
- * that is taken; a job's blocks are cut by its shape, never by the number of threads, so neither are its results.
+ * that is taken. What a block computes must not depend on how many there are, so that results do not depend on the
+ * number of threads.
  *
- * A thread's jobs go back and forth: every second one takes its blocks from the end, where the one before it has just
- * been. Of arrays that are a few times as large as the second cache, a good part is then still there. */
+ * Jobs of many blocks go back and forth: of those of a thread every second one takes its blocks from the end, where the
+ * one before it has just been. Of arrays that are a few times as large as the second cache, a good part is still there. */
 #ifndef TREADLE_THREADPOOL_H
 #define TREADLE_THREADPOOL_H
 
