@@ -9,23 +9,10 @@ import pytest
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
+from onnx_cases.building import model, node
 from treadle.autograd.export import from_onnx, to_c, to_onnx
 
 onnx = pytest.importorskip("onnx")
-
-
-def model(nodes: list[Any], *, inputs: Any = None, outputs: Any = None, version: int = 20, **parts: Any) -> Any:
-    """A model of these nodes, from x to y, both of shape (2,) unless other are given."""
-    info = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        nodes, "graph", inputs or [info("x", 1, [2])], outputs or [info("y", 1, [None])], parts.pop("initializer", [])
-    )
-    domains = [("", version), *parts.pop("domains", [])]
-    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid(*each) for each in domains], **parts)
-
-
-def node(op: str, *inputs: str, outputs: tuple[str, ...] = ("y",), **attributes: Any) -> Any:
-    return onnx.helper.make_node(op, list(inputs), list(outputs), **attributes)
 
 
 X = ag.Tensor([1.0, -2.0])

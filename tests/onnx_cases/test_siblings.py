@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle.autograd as ag
-from onnx_cases.test_import import model, node
+from onnx_cases.building import model, node
 from treadle.autograd.export import compile, from_onnx
 
 onnx = pytest.importorskip("onnx")
