@@ -152,7 +152,7 @@ def test_one_block_serves_nested_calls_and_threads_at_once() -> None:
 def test_a_decorator_without_parentheses_says_so() -> None:
     for block in (ag.no_grad, ag.enable_grad):
         with pytest.raises(TypeError, match=rf"@{block.__name__}\(\), with parentheses"):
-            block(lambda x: x)  # type: ignore[call-arg]
+            block(lambda x: x)  # type: ignore[arg-type]
 
 
 def test_a_block_can_be_copied_as_an_attribute_of_a_module() -> None:
