@@ -227,3 +227,13 @@ def test_loaders_with_workers_within_a_worker() -> None:
     """pytorch/pytorch#15950: an AssertionError of multiprocessing otherwise."""
     with pytest.raises(WorkerError, match="a loader within one has num_workers=0"):
         list(DataLoader(Nested(), num_workers=1, multiprocessing_context="fork"))
+
+
+def test_packed_sequences_move() -> None:
+    """pytorch/pytorch#22251"""
+    packed = nn.utils.rnn.pack_sequence([Tensor([1.0]), Tensor([2.0, 3.0])], enforce_sorted=False)
+    moved = packed.to("cpu", "float64")
+    assert moved.data.dtype == nd.float64
+    padded, lengths = nn.utils.rnn.pad_packed_sequence(moved, batch_first=True)
+    assert padded.tolist() == [[1.0, 0.0], [2.0, 3.0]]
+    assert list(lengths) == [1, 2]

@@ -114,7 +114,8 @@ def test_a_stage_that_runs_out_of_time_fails_alone(
 ) -> None:
     tool = load("gpu_check")
     check = tool.Check(namespace(tmp_path))
-    waiting = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('interrupted')"
+    waiting = "import signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    waiting += "try: time.sleep(60)\nexcept KeyboardInterrupt: print('interrupted')"
     status, text = check.run("tests", sys.executable, "-c", waiting, limit=2.0)
     assert status == 124 and text == "interrupted\n", "what it found is told"
     monkeypatch.setattr(tool, "GRACE", 0.1)

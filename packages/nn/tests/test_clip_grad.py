@@ -83,3 +83,13 @@ def test_empty_gradients() -> None:
     assert clip_grad_norm_(tensors, 1.0).item() == 0.0
     assert clip_grad_norm_(tensors, 1.0, inf).item() == 0.0
     assert nd.float64 == tensors[0].grad.dtype
+
+
+def test_an_iterator_that_is_used_up_is_told_of() -> None:
+    """pytorch/pytorch#148259"""
+    parameters = iter(with_gradients([3.0, 4.0]))
+    clip_grad_norm_(parameters, 1.0)
+    for clip in (clip_grad_norm_, clip_grad_value_):
+        with pytest.warns(UserWarning, match="used up by an earlier call"):
+            clip(parameters, 1.0)
+    clip_grad_norm_([], 1.0)

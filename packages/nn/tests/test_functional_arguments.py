@@ -93,7 +93,7 @@ def test_what_is_no_tensor_is_a_dtype_error(name: str, form: str) -> None:
 def test_other_objects_are_a_dtype_error_too(given: Any) -> None:
     for function, rest in ((F.gelu, ()), (F.dropout, ()), (F.layer_norm, ((3,),)), (F.max_pool2d, (2,))):
         with pytest.raises(nd.DTypeError, match=f"{type(given).__name__}.* (where|not) a Tensor"):
-            function(given, *rest)  # type: ignore[operator]
+            function(given, *rest)
     with pytest.raises(nd.DTypeError, match="NoneType where a Tensor is needed"):
         F.conv2d(t(1, 2, 4, 4), None)  # type: ignore[arg-type]
 

@@ -27,7 +27,7 @@ def guarded(function: Function) -> Function:
             return function(*args, **kwargs)
         except (AttributeError, TypeError) as error:
             wrong = [each for each in (*args, *kwargs.values()) if _is_blamed(each, error)]
-            if not wrong or isinstance(error, nd.TreadleError):
+            if not wrong or (isinstance(error, nd.TreadleError) and not isinstance(error, nd.ArgumentError)):
                 raise
             what = f"it got a {type(wrong[0]).__name__} where a Tensor is needed; write Tensor(...)"
             raise nd.DTypeError(f"{function.__name__}: {what}") from error
@@ -43,5 +43,5 @@ def _is_blamed(value: Any, error: Exception) -> bool:
     if isinstance(error, AttributeError) and error.obj is value and not isinstance(value, Tensor):
         return value is not None or error.name is not None
     if kind is list:
-        return is_of_no_tensor(error) or any(each in str(error) for each in ("operand", "sequence"))
+        return is_of_no_tensor(error) or any(each in str(error) for each in ("operand", "sequence", "pass Tensor"))
     return kind is nd.NDArray or (kind.__module__, kind.__name__) == ("numpy", "ndarray")

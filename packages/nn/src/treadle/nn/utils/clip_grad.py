@@ -3,7 +3,8 @@
 Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural networks" (by norm).
 """
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from math import inf, isfinite
 from typing import Any
 
@@ -97,6 +98,9 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[nd.NDArray]:
         )
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
     unique = {id(tensor): tensor for tensor in tensors}
+    if not unique and isinstance(parameters, Iterator):
+        message = "the iterator of parameters is empty, perhaps used up by an earlier call: no gradient is clipped"
+        warnings.warn(message, stacklevel=3)
     return [tensor.grad.data for tensor in unique.values() if tensor.grad is not None]
 
 

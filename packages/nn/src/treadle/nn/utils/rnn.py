@@ -1,7 +1,7 @@
 """Sequences of different lengths: padded to one length, or packed without padding."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
@@ -55,6 +55,10 @@ class PackedSequence(NamedTuple):
         """The same sequences with the elements of ``padded``, ``(steps, batch, ...)`` in the packed order."""
         rows = autograd.reshape(padded, (padded.shape[0] * padded.shape[1], *padded.shape[2:]))
         return self._replace(data=autograd.take(rows, Tensor(self.places), axis=0))
+
+    def to(self, device: Any = None, dtype: Any = None) -> "PackedSequence":
+        """The elements on another device, of another dtype; the sizes and the order stay where they are."""
+        return self._replace(data=self.data.to(device, dtype))
 
 
 def _time_first(input: Tensor, batch_first: bool) -> Tensor:
