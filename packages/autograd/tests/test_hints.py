@@ -101,3 +101,13 @@ def test_what_is_said_of_functions_can_be_written() -> None:
     for name, written in _MODULE.items():
         if name not in ("cuda", "load", "save", "nn", "optim"):  # of other packages, or files
             exec(re.split(r", which| of one row", written)[0], dict(names))
+
+
+def test_a_property_that_fails_says_what_it_missed() -> None:
+    class Named(Tensor):
+        @property
+        def label(self) -> str:
+            return str(self.nothing)  # type: ignore[attr-defined]
+
+    with pytest.raises(AttributeError, match="Named has no attribute 'nothing'"):
+        _ = Named([1.0]).label

@@ -1,7 +1,13 @@
 """Grad modes: of the thread, nested, restored."""
 
+import asyncio
+import copy
+import inspect
+import pickle
 import threading
-from collections.abc import Generator
+import weakref
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
 
 import pytest
 
@@ -146,4 +152,69 @@ def test_one_block_serves_nested_calls_and_threads_at_once() -> None:
 def test_a_decorator_without_parentheses_says_so() -> None:
     for block in (ag.no_grad, ag.enable_grad):
         with pytest.raises(TypeError, match=rf"@{block.__name__}\(\), with parentheses"):
-            block(lambda x: x)  # type: ignore[call-arg]
+            block(lambda x: x)  # type: ignore[arg-type]
+
+
+def test_a_block_can_be_copied_as_an_attribute_of_a_module() -> None:
+    for made in (copy.deepcopy(ag.no_grad()), pickle.loads(pickle.dumps(ag.set_grad_enabled(False)))):
+        with made:
+            assert not _records()
+    assert _records()
+
+
+def test_decorated_functions_stay_of_their_kind() -> None:
+    @ag.no_grad()
+    def steps() -> Generator[bool, None, None]:
+        yield _records()
+
+    @ag.no_grad()
+    async def waits() -> bool:
+        await asyncio.sleep(0)
+        return _records()
+
+    @ag.no_grad()
+    async def both() -> AsyncGenerator[bool, None]:
+        yield _records()
+        await asyncio.sleep(0)
+        try:
+            yield _records()
+        finally:
+            seen.append(_records())
+
+    async def run() -> list[bool]:
+        stream = both()
+        found = [await waits(), await anext(stream), _records(), await anext(stream)]
+        await stream.aclose()
+        return found
+
+    seen: list[bool] = []
+    assert inspect.isgeneratorfunction(steps) and inspect.iscoroutinefunction(waits)
+    assert inspect.isasyncgenfunction(both)
+    assert list(steps()) == [False] and asyncio.run(run()) == [False, False, True, False] and seen == [False]
+
+
+def test_decorated_generators_keep_nothing_alive() -> None:
+    class Batch:
+        pass
+
+    @ag.no_grad()
+    def steps(batch: Batch) -> Generator[Batch, None, None]:
+        yield batch
+        yield Batch()
+
+    batch = Batch()
+    given, running = weakref.ref(batch), steps(batch)
+    next(running)
+    made = weakref.ref(next(running))
+    assert made() is None
+    running.close()
+    del running, batch
+    assert given() is None  # without the cycle collector
+
+
+@pytest.mark.parametrize("mode", [ag.inference_mode, ag.lazy, ag.set_grad_enabled])
+def test_a_mode_with_a_flag_says_so_too(mode: Any) -> None:
+    with pytest.raises(TypeError, match="with parentheses"):
+        mode(_records)
+    with pytest.raises(TypeError, match="decorates functions, not a int"):
+        mode(False)(3)

@@ -89,6 +89,15 @@ def test_what_is_no_tensor_is_a_dtype_error(name: str, form: str) -> None:
                 assert name in LENIENT
 
 
+@pytest.mark.parametrize("given", [None, 3, "x", (1.0, 2.0), {}])
+def test_other_objects_are_a_dtype_error_too(given: Any) -> None:
+    for function, rest in ((F.gelu, ()), (F.dropout, ()), (F.layer_norm, ((3,),)), (F.max_pool2d, (2,))):
+        with pytest.raises(nd.DTypeError, match=f"{type(given).__name__}.* (where|not) a Tensor"):
+            function(given, *rest)
+    with pytest.raises(nd.DTypeError, match="NoneType where a Tensor is needed"):
+        F.conv2d(t(1, 2, 4, 4), None)  # type: ignore[arg-type]
+
+
 def test_other_errors_of_functions_stay_what_they_are() -> None:
     with pytest.raises(TypeError, match="missing 1 required") as caught:
         F.pad(t(2))  # type: ignore[call-arg]

@@ -45,3 +45,23 @@ def test_names_in_a_module() -> None:
             self.named = nn.ParameterDict({"scale": Tensor(np.ones(1, "f4"))})
 
     assert list(Net().state_dict()) == ["rows.0", "named.scale"]
+
+
+def test_parameter_dict_as_a_dict() -> None:
+    box = nn.ParameterDict({"a": Tensor([1.0]), "b": Tensor([2.0, 3.0])})
+    other = box.copy()
+    assert other["a"] is box["a"] and list(reversed(box)) == ["b", "a"]
+    assert box.get("c") is None and box.get("c", 5) == 5 and box.get("a") is box["a"]
+    assert box.setdefault("c", Tensor([4.0])).requires_grad and box.setdefault("a", None).tolist() == [1.0]
+    assert list(other | box) == ["a", "b", "c"] and list(other) == ["a", "b"]
+    other |= {"d": Tensor([5.0])}
+    assert [name for name, _ in other.named_parameters()] == ["a", "b", "d"]
+    assert other.popitem()[0] == "d" and list(other.fromkeys(["x", "y"], 1).items()) == [("x", 1), ("y", 1)]
+
+
+def test_an_item_may_have_the_name_of_an_attribute() -> None:
+    modules = nn.ModuleDict({"training": nn.Dropout(0.5), "other": nn.Dropout(0.5)})
+    modules.eval()
+    assert not modules.training and not modules["training"].training
+    modules.train()
+    assert modules.training is True and isinstance(modules["training"], nn.Dropout)

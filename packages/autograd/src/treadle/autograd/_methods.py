@@ -30,6 +30,8 @@ def bind(functions: Any) -> None:
 
 
 def _no_attribute(tensor: Any, name: str) -> Any:
+    if isinstance(getattr(type(tensor), name, None), property):  # of a subclass, and failed: its own error says more
+        return object.__getattribute__(tensor, name)
     from treadle.autograd._hints import no_attribute
 
     raise no_attribute(tensor, name, _functions)

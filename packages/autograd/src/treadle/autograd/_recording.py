@@ -2,6 +2,7 @@
 
 import threading
 from types import TracebackType
+from typing import Never
 
 __all__ = ["RecordingBlock", "recording", "serve", "serving"]
 
@@ -36,7 +37,7 @@ class RecordingBlock:
 
     _wanted = True
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, *arguments: Never) -> None:
         if arguments:
             name = type(self).__name__
             raise TypeError(f"{name}() takes no argument; as a decorator it is written @{name}(), with parentheses")

@@ -5,7 +5,7 @@ import inspect
 import os
 import threading
 import types
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_Enter = Callable[[], AbstractContextManager[None]]
 
 
 _LAZY = os.environ.get("TREADLE_LAZY", "0") not in ("", "0")
@@ -53,39 +54,84 @@ class _Decorator:
         raise NotImplementedError
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        block = self._again
-        steps = inspect.isgeneratorfunction(function)
-        waits = inspect.iscoroutinefunction(function)
-
-        @functools.wraps(function)
-        def wrapped(*arguments: P.args, **keywords: P.kwargs) -> Any:
-            with block():
-                result: Any = function(*arguments, **keywords)
-            return _stepped(result, block) if steps else _awaited(result, block) if waits else result
-
-        return wrapped
+        if not callable(function):
+            raise TypeError(f"{type(self).__name__}: a mode decorates functions, not a {type(function).__name__}")
+        wrapped: Any = _wrapped(function, self._again)
+        return functools.wraps(function)(wrapped)
 
 
-def _stepped(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Generator[Any, Any, Any]:
-    """A generator, or a coroutine, in the mode while its own body runs, and outside of it while it waits."""
+def _wrapped(function: Callable[..., Any], block: _Enter) -> Callable[..., Any]:
+    """A function of the same kind, as frameworks ask for the kind, that runs in the mode."""
+
+    def plain(*arguments: Any, **keywords: Any) -> Any:
+        with block():
+            return function(*arguments, **keywords)
+
+    def steps(*arguments: Any, **keywords: Any) -> Any:
+        return (yield from _stepped(function(*arguments, **keywords), block))
+
+    async def waits(*arguments: Any, **keywords: Any) -> Any:
+        return await _awaited(function(*arguments, **keywords), block)
+
+    if inspect.isgeneratorfunction(function):
+        return steps
+    if inspect.iscoroutinefunction(function):
+        return waits
+    if inspect.isasyncgenfunction(function):
+        return _iterating(function, block)
+    return plain
+
+
+def _stepped(body: Any, block: _Enter) -> Generator[Any, Any, Any]:
+    """A generator, or what is awaited, in the mode while its own body runs, and outside of it while it waits."""
     resume, value = body.send, None
+    items: list[Any] = []  # what was yielded is not kept here
     while True:
         try:
             with block():
-                item = resume(value)
+                items.append(resume(value))
         except StopIteration as stop:
             return stop.value
+        finally:
+            value = None  # an error that was thrown in holds this frame
         try:
-            resume, value = body.send, (yield item)
+            resume, value = body.send, (yield items.pop())
         except BaseException as error:  # thrown in, or GeneratorExit
             resume, value = body.throw, error
 
 
-async def _awaited(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Any:
-    return await types.coroutine(_stepped)(body, block)
+_awaited = types.coroutine(_stepped)
 
 
-class _Block(_Decorator, RecordingBlock):
+def _iterating(function: Callable[..., Any], block: _Enter) -> Callable[..., Any]:
+    """Asynchronous generators, likewise."""
+
+    async def iterates(*arguments: Any, **keywords: Any) -> AsyncGenerator[Any, Any]:
+        body = function(*arguments, **keywords)
+        resume, value = body.asend, None
+        items: list[Any] = []
+        while True:
+            try:
+                items.append(await _awaited(resume(value), block))
+            except StopAsyncIteration:
+                return
+            finally:
+                value = None
+            try:
+                resume, value = body.asend, (yield items.pop())
+            except BaseException as error:
+                resume, value = body.athrow, error
+
+    return iterates
+
+
+def _flag(kind: str, mode: Any) -> bool:
+    if callable(mode):
+        raise TypeError(f"{kind}() takes a bool; as a decorator it is written @{kind}(), with parentheses")
+    return bool(mode)
+
+
+class _Block(RecordingBlock, _Decorator):  # in this order, so that it can be copied
     def _again(self) -> AbstractContextManager[None]:
         return self  # it may be entered again, and from several threads
 
@@ -100,7 +146,7 @@ class set_grad_enabled(_Block):
     """
 
     def __init__(self, mode: bool) -> None:
-        self._wanted = mode
+        self._wanted = _flag("set_grad_enabled", mode)
 
 
 class no_grad(_Block):
@@ -130,7 +176,7 @@ class inference_mode(no_grad):
     """
 
     def __init__(self, mode: bool = True) -> None:
-        self._active = mode
+        self._active = _flag("inference_mode", mode)
 
     def __enter__(self) -> None:
         if self._active:
@@ -188,7 +234,7 @@ class lazy(_Decorator):
     """
 
     def __init__(self, mode: bool = True) -> None:
-        self._wanted = mode
+        self._wanted = _flag("lazy", mode)
         self._before: list[bool] = []
 
     def __enter__(self) -> None:

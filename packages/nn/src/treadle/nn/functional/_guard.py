@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import treadle.ndarray as nd
+from treadle.autograd import Tensor
 from treadle.nn._located import is_of_no_tensor
 
 __all__ = ["guarded"]
@@ -14,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def guarded(function: Function) -> Function:
-    """``function`` with a DTypeError where an argument is a list or an array and no Tensor.
+    """``function`` with a DTypeError where an argument is a list, an array or something else and no Tensor.
 
     The arguments are looked at once something went wrong. In its module the guarded one takes the function's place, so
     that it can be pickled by its name.
@@ -25,10 +26,10 @@ def guarded(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError) as error:
-            wrong = next((each for each in (*args, *kwargs.values()) if _is_blamed(each, error)), None)
-            if wrong is None or (isinstance(error, nd.TreadleError) and not isinstance(error, nd.ArgumentError)):
+            wrong = [each for each in (*args, *kwargs.values()) if _is_blamed(each, error)]
+            if not wrong or (isinstance(error, nd.TreadleError) and not isinstance(error, nd.ArgumentError)):
                 raise
-            what = f"it got a {type(wrong).__name__} where a Tensor is needed; write Tensor(...)"
+            what = f"it got a {type(wrong[0]).__name__} where a Tensor is needed; write Tensor(...)"
             raise nd.DTypeError(f"{function.__name__}: {what}") from error
 
     setattr(sys.modules[function.__module__], function.__name__, call)
@@ -36,8 +37,11 @@ def guarded(function: Function) -> Function:
 
 
 def _is_blamed(value: Any, error: Exception) -> bool:
-    """An array; or a list, which may also be a row of sizes, if the error is of what a list lacks."""
+    """An array; what the error found without an attribute of tensors; or a list, which may also be a row of sizes, if
+    the error is of what a list lacks."""
     kind = type(value)
+    if isinstance(error, AttributeError) and error.obj is value and not isinstance(value, Tensor):
+        return value is not None or error.name is not None
     if kind is list:
         return is_of_no_tensor(error) or any(each in str(error) for each in ("operand", "sequence", "pass Tensor"))
     return kind is nd.NDArray or (kind.__module__, kind.__name__) == ("numpy", "ndarray")

@@ -51,6 +51,9 @@ class NamedItems(Generic[Item]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._items)
+
     def __contains__(self, name: object) -> bool:
         return name in self._items
 
@@ -65,6 +68,10 @@ class NamedItems(Generic[Item]):
     def items(self) -> ItemsView[str, Item]:
         """The names and items."""
         return self._items.items()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The item called ``name``, or ``default``."""
+        return self._items.get(name, default)
 
     def pop(self, name: str) -> Item:
         """Remove and return the item called ``name``."""
@@ -87,7 +94,8 @@ class Container(Holder):
 
     def __setattr__(self, name: str, value: Any) -> None:
         items = self.__dict__.get("_items")
-        if items is not None and (name in items or isinstance(value, Module)):  # a module is one of the items, always
+        own = name in self.__dict__ or hasattr(type(self), name)  # as ``training``: an item may be called so, too
+        if items is not None and (isinstance(value, Module) or (name in items and not own)):
             items[name] = self._checked(value)
         else:
             super().__setattr__(name, value)

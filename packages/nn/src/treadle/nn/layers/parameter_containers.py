@@ -87,3 +87,28 @@ class ParameterDict(_Parameters, NamedItems[Any]):
     def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Add or replace parameters by name."""
         self._take(parameters)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """The parameter called ``name``, which becomes ``default`` if there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove and return the last name and parameter."""
+        return self._items.popitem()
+
+    def fromkeys(self, names: Iterable[str], default: Any = None) -> "ParameterDict":
+        """Another dict, in which each of the names has ``default``."""
+        return ParameterDict(dict.fromkeys(names, default))
+
+    def copy(self) -> "ParameterDict":
+        """Another dict of the same parameters."""
+        return ParameterDict(self.items())
+
+    def __or__(self, other: "ParameterDict") -> "ParameterDict":
+        return self.copy().__ior__(other)
+
+    def __ior__(self, other: Mapping[str, Any] | NamedItems[Any]) -> "ParameterDict":
+        self._take(other)
+        return self
