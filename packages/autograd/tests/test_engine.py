@@ -186,6 +186,19 @@ def test_grad_gives_values_and_leaves_grad_alone(device: str) -> None:
     assert x.grad is None and w.grad is None and not by_x.requires_grad
 
 
+def test_grad_of_an_iterator() -> None:
+    """As model.parameters() gives one; what is no tensor is told."""
+    x, w = _leaf(2.0), _leaf(3.0)
+    by_x, by_w = ag.grad(x * w, (each for each in (x, w)))
+    assert by_x is not None and by_w is not None
+    assert (by_x.tolist(), by_w.tolist()) == ([3.0], [2.0])
+    ag.backward(iter([x * w]))
+    assert x.grad is not None and x.grad.tolist() == [3.0]
+    for wrong, kind in ((2.0, "float"), (nd.ones(2), "NDArray"), ({"x": x}, "str")):
+        with pytest.raises(nd.DTypeError, match=f"grad: the inputs must be tensors, not {kind}"):
+            ag.grad(x * w, wrong)  # type: ignore[arg-type]
+
+
 def test_grad_of_unused_inputs() -> None:
     x, other = _leaf(2.0), _leaf(1.0)
     with pytest.raises(ag.GradientError, match=r"input 1 .*allow_unused"):

@@ -7,7 +7,7 @@ from treadle.ndarray import NDArray
 from treadle.ndarray._elementwise import BINARY_NAMES, UNARY_NAMES
 from treadle.ndarray._linear import linear as _kernel
 
-__all__ = ["alike", "binary", "differentiable", "linear", "nbytes", "total_version", "unary", "untrack"]
+__all__ = ["alike", "binary", "differentiable", "linear", "nbytes", "total_version", "unary", "untrack", "version"]
 
 
 def binary(op: int, x: Any, y: Any) -> Any:
@@ -39,6 +39,11 @@ def differentiable(x: NDArray) -> bool:
 def total_version(saved: tuple[Any, ...]) -> int:
     """The sum of the arrays' version counters. They only grow, so an equal sum means that none has changed."""
     return sum(value.version for value in saved if type(value) is NDArray)
+
+
+def version(value: Any) -> int:
+    """The version counter of an array; 0 for what is no array."""
+    return value.version if type(value) is NDArray else 0
 
 
 def nbytes(value: Any) -> int:

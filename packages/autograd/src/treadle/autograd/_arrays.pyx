@@ -56,6 +56,10 @@ cpdef long long total_version(tuple saved) except -1:
     return total
 
 
+cpdef long long version(value) except -1:
+    return _version(value)
+
+
 cpdef long long nbytes(value):
     return _nbytes(value)
 

@@ -1,7 +1,7 @@
 # The types of _engine.py.
 cimport cython
 
-from treadle.autograd._arrays cimport alike, nbytes, total_version
+from treadle.autograd._arrays cimport alike, nbytes, version
 from treadle.autograd._node cimport STATE, GraphView, Node, State
 from treadle.autograd._tables cimport Integers, Slots
 from treadle.autograd._tensor cimport Op, Tensor, constant
@@ -53,7 +53,7 @@ cdef class Run:
     cdef list _unseen(self)
 
     @cython.locals(op=Op, operand=Tensor, inputs=tuple, grads=list, index=Py_ssize_t, slot=Py_ssize_t,
-                   version=cython.longlong)
+                   as_given=cython.longlong)
     cdef int _propagate(self, Tensor node, grad, Py_ssize_t start) except -1
 
     @cython.locals(slot=Py_ssize_t, fits=bint)

@@ -16,7 +16,7 @@ import threading
 from typing import Any
 
 import treadle.ndarray as _nd
-from treadle.autograd._arrays import alike, nbytes, total_version
+from treadle.autograd._arrays import alike, nbytes, version
 from treadle.autograd._hooking import hooked, op_hooked
 from treadle.autograd._node import STATE, GraphView
 from treadle.autograd._op import mirrored
@@ -292,9 +292,9 @@ class Run:
         elif op._is_direct:
             results = op._gradients(grad, node)
         else:
-            version = total_version((grad,))
+            as_given = version(grad)
             results = op.backward(self.xp, grad, node)
-            if total_version((grad,)) != version:  # which other rules, and the caller, may hold too
+            if version(grad) != as_given:  # which other rules, and the caller, may hold too
                 raise OpContractError(f"{op}: backward writes into the gradient that it is given{node._built_at()}")
         if type(results) is not tuple:
             results = tuple(results) if type(results) is list else (results,)

@@ -8,7 +8,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd._node import STATE, broken
-from treadle.autograd._op import miscounted
+from treadle.autograd._op import miscounted, refuse
 from treadle.autograd._tensor import Op, Tensor, constant, recorded
 from treadle.autograd.errors import GradientError, OpContractError
 from treadle.autograd.mode import is_grad_enabled
@@ -95,9 +95,7 @@ class TupleOp(Op):
     def __call__(self, *inputs: Any) -> Any:
         for index, value in enumerate(inputs):
             if not isinstance(value, Tensor):
-                raise nd.DTypeError(
-                    f"{self}: operand {index} is of type {type(value).__name__}, not a Tensor; wrap it with Tensor(...)"
-                )
+                raise refuse(self, index, value)
         if STATE.lazy_blocks:
             from treadle.autograd.vectorizing import Batched, batched_call  # made of ops, as this is a base of
 

@@ -51,8 +51,8 @@ def _perturbed(value: NDArray, h: float) -> Iterator[tuple[tuple[int, ...], comp
     """Move every element by +h and -h in turn, a complex one also by +ih and -ih, and put it back.
 
     The step of an element above 1 is h times its size: the function's rounding is, too. Yields the element's index and
-    1 / 2 over the step, or i / 2 over the step without i: what a function's value is to
-    be multiplied by, so that the sum over all steps is the difference quotient, dL/dx + i dL/dy of a complex element.
+    1 / 2 over the step, or i / 2 over the step without i: what a function's value is to be multiplied by, so that the
+    sum over all steps is the difference quotient, dL/dx + i dL/dy of a complex element.
     """
     directions = (1.0, -1.0, 1j, -1j) if value.dtype.kind == "c" else (1.0, -1.0)
     for index in product(*(range(length) for length in value.shape)):

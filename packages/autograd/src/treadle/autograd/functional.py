@@ -149,8 +149,8 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
 
     ``argnums`` says by which positional arguments to differentiate: one number gives one gradient, a sequence a tuple.
     With ``has_aux`` the function returns ``(value, anything)``, and so does the first part of the result, in which
-    tensors have left the function's graph. An argument
-    that the value does not depend on has a gradient of zeros.
+    tensors, also those in tuples, lists and dicts, have left the function's graph. An argument that the value does not
+    depend on has a gradient of zeros.
 
     Raises ShapeError when the result is not a scalar, DTypeError when it, or an argument, is not a floating tensor.
 

@@ -1,6 +1,6 @@
 """Asking for gradients: into ``.grad`` of the leaves, or as values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Tensor
@@ -10,12 +10,12 @@ from treadle.ndarray import DTypeError
 
 __all__ = ["backward", "grad"]
 
-Tensors = Tensor | Sequence[Tensor]
+Tensors = Tensor | Iterable[Tensor]
 Gradients = Tensor | Sequence[Tensor | None] | None
 
 
 def _tensors(given: Tensors, what: str) -> tuple[Tensor, ...]:
-    tensors = (given,) if isinstance(given, Tensor) or not isinstance(given, Sequence) else tuple(given)
+    tensors = tuple(given) if isinstance(given, Iterable) and not hasattr(given, "shape") else (given,)
     for each in tensors:
         if not isinstance(each, Tensor):
             raise DTypeError(f"{what} must be tensors, not {type(each).__name__}; wrap it with Tensor(...)")

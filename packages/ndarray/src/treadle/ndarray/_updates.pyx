@@ -7,7 +7,7 @@ from treadle.ndarray._layout cimport overlaps, same_shape, same_view
 from treadle.ndarray._operands cimport check_writable, copied, must_share_device
 from treadle.ndarray._strided cimport Strided
 from treadle.ndarray._threads cimport run_blocks
-from treadle.ndarray._types cimport TD_bf16, TD_f16, TD_f32, DType, dtype_from_id
+from treadle.ndarray._types cimport TD_f32, DType, dtype_from_id, is_half
 
 from treadle.ndarray.errors import DTypeError, ShapeError
 
@@ -65,15 +65,11 @@ cdef void _run(Update *work, void (*body)(void *context, int64_t block) noexcept
         run_blocks(blocks, body, work, True)
 
 
-cdef inline bint _is_half(DType dtype) noexcept:
-    return dtype.id == TD_f16 or dtype.id == TD_bf16
-
-
 cdef int _check_dtypes(str op, tuple arrays) except -1:
     """All of one dtype, or the parameter and its gradient of a half, and the state of float32."""
     cdef Strided first = arrays[0]
     cdef Strided each
-    cdef bint half = _is_half(first.dtype)
+    cdef bint half = is_half(first.dtype.id)
     cdef DType wanted
     for place, each in enumerate(arrays):
         wanted = dtype_from_id(TD_f32) if half and place > 1 else first.dtype
@@ -119,7 +115,7 @@ def adam_step(Strided parameter not None, Strided gradient not None, Strided fir
     cdef Update work
     arrays = (parameter, gradient, first, second)
     _check_update("adam_step", arrays)
-    if parameter.device.is_cpu and _is_half(parameter.dtype):
+    if parameter.device.is_cpu and is_half(parameter.dtype.id):
         return False
     gradient = _apart(gradient, arrays)
     if not parameter.device.is_cpu:
@@ -145,7 +141,7 @@ def sgd_step(Strided parameter not None, Strided gradient not None, Strided mome
     cdef Update work
     arrays = (parameter, gradient) if momentum_buffer is None else (parameter, gradient, momentum_buffer)
     _check_update("sgd_step", arrays)
-    if parameter.device.is_cpu and _is_half(parameter.dtype):
+    if parameter.device.is_cpu and is_half(parameter.dtype.id):
         return False
     gradient = _apart(gradient, arrays)
     if not parameter.device.is_cpu:

@@ -4,6 +4,7 @@ Philox 4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers
 serve which element is written in ``include/treadle/random.h``. What is made from them is in ``distributions.py``.
 """
 
+import functools
 import operator
 import os
 import threading
@@ -115,7 +116,7 @@ class Stream:
         True
         """
         out = floating(shape, dtype, device, "uniform", complex_too=True)
-        limit = float(finfo(out.dtype).max)
+        limit = _largest(out.dtype)
         if not (abs(low) <= limit and abs(high) <= limit and 0 <= high - low <= limit):  # NaN is refused too
             raise RangeError(f"uniform: from {low} to {high} is no interval of finite numbers in {out.dtype.name}")
         if out.itemsize == 2:
@@ -234,3 +235,9 @@ def floating(
         kinds = "floating, real or complex" if complex_too else "real and floating"
         raise DTypeError(f"{op}: dtype is {kinds}, not {wanted.name}; convert with astype")
     return empty(shape, dtype=wanted, device=device)
+
+
+@functools.cache
+def _largest(dtype: DType) -> float:
+    """The largest number of a floating dtype, or of the parts of a complex one."""
+    return float(finfo(dtype).max)

@@ -3,8 +3,9 @@
  *   Inputs, VIEWS                    what it reads, and the number of views with the output
  *   load(walk, offset) -> Inputs     reads one place
  *   value(inputs) -> Result          the scalar body
- * Where the walk has one axis, each thread loads ITEMS elements, or twice as many of narrow types, a block's width apart, before it stores the first:
- * several loads are then under way at once, which is what a bandwidth-bound kernel lives on. */
+ * Where the walk has one axis, each thread loads ITEMS elements, or twice as many of narrow types, a block's width
+ * apart, before it stores the first: several loads are then under way at once, which is what a bandwidth-bound kernel
+ * lives on. */
 #ifndef TREADLE_CUDA_MAP_H
 #define TREADLE_CUDA_MAP_H
 

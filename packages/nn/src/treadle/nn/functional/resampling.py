@@ -8,6 +8,7 @@ from typing import SupportsFloat, SupportsIndex
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.autograd.vectorizing import Batched
 from treadle.nn.functional._spatial import AXES
 
 __all__ = ["averaging_matrix", "check_sizes", "interpolate", "resample"]
@@ -47,7 +48,12 @@ def resample(input: Tensor, rows: Sequence[Rows | None]) -> Tensor:
 
 
 def _is_finite(input: Tensor) -> bool:
-    """Whether a product with zeros is 0: an infinite element would make all outputs on its axis NaN."""
+    """Whether a product with zeros is 0: an infinite element would make all outputs on its axis NaN.
+
+    False too where nobody can look: inside vmap, at what lazy mode has put off, while a GPU works or captures a graph.
+    """
+    if isinstance(input, Batched) or input.waiting is not None or input.device.type not in ("cpu", "numpy"):
+        return False
     return bool(nd.all(nd.isfinite(input.data)))
 
 

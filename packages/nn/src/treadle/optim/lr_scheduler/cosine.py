@@ -1,6 +1,6 @@
 """Cosine annealing. Loshchilov and Hutter 2017, "SGDR: stochastic gradient descent with warm restarts"."""
 
-from math import cos, floor, pi
+from math import cos, floor, inf, pi
 
 from treadle.optim.lr_scheduler.base import LRScheduler
 from treadle.optim.optimizer import Optimizer
@@ -102,8 +102,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def _locate(self, epoch: float) -> None:
         """Set ``T_i`` and ``T_cur`` for an epoch out of the blue."""
-        if epoch < 0:
-            raise ValueError(f"an epoch must be 0 or more, not {epoch}")
+        if not 0 <= epoch < inf:
+            raise ValueError(f"an epoch must be finite and 0 or more, not {epoch}")
         self.T_i = self.T_0
         if self.T_mult == 1:
             epoch %= self.T_0
