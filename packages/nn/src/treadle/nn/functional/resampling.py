@@ -9,6 +9,7 @@ import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd.vectorizing import Batched
+from treadle.nn.functional._fused import is_host
 from treadle.nn.functional._spatial import AXES
 
 __all__ = ["averaging_matrix", "check_sizes", "interpolate", "resample"]
@@ -52,7 +53,7 @@ def _is_finite(input: Tensor) -> bool:
 
     False too where nobody can look: inside vmap, at what lazy mode has put off, while a GPU works or captures a graph.
     """
-    if isinstance(input, Batched) or input.waiting is not None or input.device.type not in ("cpu", "numpy"):
+    if isinstance(input, Batched) or input.waiting is not None or not is_host(input.device):
         return False
     return bool(nd.all(nd.isfinite(input.data)))
 
