@@ -5,7 +5,7 @@ import inspect
 import os
 import threading
 import types
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
@@ -54,14 +54,13 @@ class _Decorator:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         block = self._again
-        steps = inspect.isgeneratorfunction(function)
-        waits = inspect.iscoroutinefunction(function)
+        stepped = next((each for asks, each in _STEPPED if asks(function)), None)
 
         @functools.wraps(function)
         def wrapped(*arguments: P.args, **keywords: P.kwargs) -> Any:
             with block():
                 result: Any = function(*arguments, **keywords)
-            return _stepped(result, block) if steps else _awaited(result, block) if waits else result
+            return result if stepped is None else stepped(result, block)
 
         return wrapped
 
@@ -75,6 +74,8 @@ def _stepped(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Ge
                 item = resume(value)
         except StopIteration as stop:
             return stop.value
+        finally:
+            value = None  # an error thrown in would keep itself alive: its traceback holds this frame
         try:
             resume, value = body.send, (yield item)
         except BaseException as error:  # thrown in, or GeneratorExit
@@ -83,6 +84,31 @@ def _stepped(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Ge
 
 async def _awaited(body: Any, block: Callable[[], AbstractContextManager[None]]) -> Any:
     return await types.coroutine(_stepped)(body, block)
+
+
+async def _stepped_and_awaited(
+    body: Any, block: Callable[[], AbstractContextManager[None]]
+) -> AsyncGenerator[Any, Any]:
+    """An asynchronous generator in the mode while its own body runs."""
+    resume, value = body.asend, None
+    while True:
+        try:
+            item = await _awaited(resume(value), block)
+        except StopAsyncIteration:
+            return
+        finally:
+            value = None
+        try:
+            resume, value = body.asend, (yield item)
+        except BaseException as error:
+            resume, value = body.athrow, error
+
+
+_STEPPED: Any = (
+    (inspect.isgeneratorfunction, _stepped),
+    (inspect.iscoroutinefunction, _awaited),
+    (inspect.isasyncgenfunction, _stepped_and_awaited),
+)
 
 
 class _Block(_Decorator, RecordingBlock):
