@@ -1,8 +1,9 @@
 """Faults known from others in what takes functions: transformations, modes as decorators, subclasses of tensors."""
 
 import asyncio
-from collections.abc import Generator
-from typing import Any
+import gc
+from collections.abc import AsyncGenerator, Generator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,6 +16,11 @@ from treadle.autograd import functional as F
 V = ag.Tensor(np.array([1.0, 2.0, 3.0]))
 S = ag.Tensor(np.array(2.0))
 SINGLE = ag.ones(3)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
 
 
 # --- has_aux, argnums, tangents ---------------------------------------------------------------------------------------
@@ -38,6 +44,8 @@ def test_a_function_with_aux_returns_a_pair(name: str) -> None:
 
 def test_what_a_function_returns_beside_its_value_has_left_the_graph() -> None:
     """jax-ml/jax#484: it can be used in another graph."""
+    named = F.value_and_grad(lambda x: ((x * x).sum(), Pair(x * 2, x)), has_aux=True)(V)[0][1]
+    assert type(named) is Pair and named.first.is_leaf and named.second.is_leaf
     gradient, (inner, text, [both]) = F.grad(lambda x: ((x * x).sum(), (x * 3, "text", [{"x": x}])), has_aux=True)(V)
     assert gradient.tolist() == [2.0, 4.0, 6.0] and text == "text" and both["x"].is_leaf
     w = ag.Tensor(np.ones(3), requires_grad=True)
@@ -148,6 +156,45 @@ def test_decorated_coroutines_run_in_the_mode_and_others_do_not(name: str) -> No
 
     inside, outside, again = asyncio.run(both())
     assert inside == again == [not usual] * 2 and outside == [usual] * 4
+
+
+def test_decorated_asynchronous_generators_run_in_the_mode() -> None:
+    ended: list[str] = []
+
+    @ag.no_grad()
+    async def decorated() -> AsyncGenerator[bool, float]:
+        try:
+            given = yield ag.is_grad_enabled()
+            await asyncio.sleep(0)
+            yield ag.is_grad_enabled() or given != 2.0
+        finally:
+            ended.append("mode" if not ag.is_grad_enabled() else "none")
+
+    async def steps() -> list[bool]:
+        stepped = decorated()
+        found = [await anext(stepped), ag.is_grad_enabled(), await stepped.asend(2.0), ag.is_grad_enabled()]
+        await stepped.aclose()
+        return found + [each async for each in decorated()][:1]
+
+    assert asyncio.run(steps()) == [False, True, False, True, False] and ended == ["mode", "mode"]
+
+
+def test_a_decorated_generator_that_is_closed_leaves_no_cycle() -> None:
+    @ag.no_grad()
+    def decorated() -> Generator[int, None, None]:
+        yield 1
+        yield 2
+
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            next(steps := decorated())
+            steps.close()
+            del steps
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_decorated_function_in_a_block_leaves_the_block_as_it_was() -> None:

@@ -243,13 +243,6 @@ def test_warm_restarts_at_their_very_epochs(factor: int) -> None:
         assert schedule.get_last_lr() == pytest.approx([0.5])
 
 
-@pytest.mark.parametrize("epoch", [math.inf, math.nan, -1])
-def test_warm_restarts_at_no_epoch(epoch: float) -> None:
-    schedule = lr_scheduler.CosineAnnealingWarmRestarts(optimizer_of(1.0), 1, 2)
-    with pytest.raises(ValueError, match="finite and 0 or more"):
-        schedule.step(epoch)
-
-
 SCHEDULES: dict[str, Callable[[Any], Any]] = {
     "LambdaLR": lambda o: lr_scheduler.LambdaLR(o, lambda epoch: 0.5**epoch),
     "MultiplicativeLR": lambda o: lr_scheduler.MultiplicativeLR(o, lambda epoch: 0.5),

@@ -214,7 +214,7 @@ def test_an_error_in_a_rule_names_the_op_and_the_line_that_called_it() -> None:
     with pytest.raises(nd.ShapeError, match="matmul: shapes") as caught:
         result.sum().backward()
     (note,) = caught.value.__notes__
-    assert note.startswith("in the backward rule of Scaled(), built at ")
+    assert note.startswith("in the backward pass of Scaled(), built at ")
     assert note.endswith("# this line")
 
 

@@ -154,3 +154,18 @@ def test_a_capture_does_not_check(checked: None) -> None:
     graph.replay()
     check(out, x @ y)
     check(left @ right, x @ y)
+
+
+def test_the_check_leaves_the_faults_of_replays_alone(checked: None) -> None:
+    """An index that a replay met is told at the next synchronization, and is no reason to give wgmma up."""
+    x = whole((64, 64))
+    halves, index = on("cuda_emulated", x, "float16"), nd.asarray([0], device="cuda_emulated")
+    graph = treadle.cuda.Graph("cuda_emulated")
+    with graph.capture():
+        nd.take(halves, index, axis=0)
+    index[...] = 64
+    graph.replay()
+    product = halves @ halves  # with the check, and a warning where it fails
+    with pytest.raises(nd.IndexingError, match="64 is out of bounds"):
+        treadle.cuda.synchronize("cuda_emulated")
+    check(product, x @ x)

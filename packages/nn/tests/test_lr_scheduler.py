@@ -1,12 +1,13 @@
 """Learning-rate schedules."""
 
+import math
 from typing import Any
 
 import pytest
 
 from treadle.autograd import Tensor
 from treadle.optim import SGD
-from treadle.optim.lr_scheduler import StepLR
+from treadle.optim.lr_scheduler import CosineAnnealingWarmRestarts, StepLR
 
 
 def optimizer(lr: float = 1.0) -> SGD:
@@ -68,3 +69,10 @@ def test_bad_arguments() -> None:
         StepLR(3, 1)  # type: ignore[arg-type]
     with pytest.raises(KeyError, match="initial_lr"):
         StepLR(optimizer(), 1, last_epoch=4)
+
+
+@pytest.mark.parametrize("epoch", [math.inf, math.nan, -1])
+def test_warm_restarts_at_no_epoch(epoch: float) -> None:
+    schedule = CosineAnnealingWarmRestarts(optimizer(), 1, 2)
+    with pytest.raises(ValueError, match="finite and 0 or more"):
+        schedule.step(epoch)

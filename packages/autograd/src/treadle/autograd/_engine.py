@@ -369,9 +369,9 @@ class Run:
 
 
 def _tell(error: Exception, node: Tensor) -> None:
-    """Note at an error whose rule raised it, and which line called that op; errors of graphs say so themselves."""
+    """Note at an error which op's rule or hook it left, and which line called that op; errors of graphs say so."""
     if not isinstance(error, GradientError | OpContractError):
-        error.add_note(f"in the backward rule of {node._op}{node._built_at()}")
+        error.add_note(f"in the backward pass of {node._op}{node._built_at()}")
 
 
 def _check_items(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type) -> None:

@@ -104,7 +104,9 @@ def _detached(value: Any) -> Any:
         return value.detach()
     if isinstance(value, dict):
         return {name: _detached(each) for name, each in value.items()}
-    return type(value)([_detached(each) for each in value]) if type(value) in (tuple, list) else value
+    if isinstance(value, tuple | list) and (type(value) in (tuple, list) or hasattr(value, "_make")):
+        return getattr(value, "_make", type(value))([_detached(each) for each in value])
+    return value
 
 
 def _check_tangents(primals: Sequence[Tensor], tangents: Sequence[Tensor], name: str) -> None:

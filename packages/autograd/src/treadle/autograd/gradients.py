@@ -1,6 +1,7 @@
 """Asking for gradients: into ``.grad`` of the leaves, or as values."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from treadle.autograd._engine import differentiate
 from treadle.autograd._tensor import Tensor
@@ -14,7 +15,7 @@ Tensors = Tensor | Iterable[Tensor]
 Gradients = Tensor | Sequence[Tensor | None] | None
 
 
-def _tensors(given: Tensors, what: str) -> tuple[Tensor, ...]:
+def _tensors(given: Any, what: str) -> tuple[Tensor, ...]:
     tensors = tuple(given) if isinstance(given, Iterable) and not hasattr(given, "shape") else (given,)
     for each in tensors:
         if not isinstance(each, Tensor):

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from treadle.cuda.devices import device_of
 from treadle.cuda.errors import CaptureError
+from treadle.ndarray import NDArray
 from treadle.ndarray.errors import BackendError, DeviceError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from treadle.cuda._cuda import GraphHandle
-    from treadle.ndarray import Device, NDArray
+    from treadle.ndarray import Device
 
 __all__ = ["Captured", "Graph", "capture"]
 
@@ -86,12 +87,12 @@ class Graph:
 class Captured(Generic[Result]):
     """A function whose work is a graph; :func:`capture` makes it."""
 
-    def __init__(self, graph: Graph, inputs: "tuple[NDArray, ...]", result: Result) -> None:
+    def __init__(self, graph: Graph, inputs: tuple[NDArray, ...], result: Result) -> None:
         self.graph = graph
         self.inputs = inputs
         self.result = result
 
-    def __call__(self, *inputs: "NDArray") -> Result:
+    def __call__(self, *inputs: NDArray) -> Result:
         """Copy new inputs over those of the capture, replay, and give the captured result, with new elements."""
         if len(inputs) != len(self.inputs):
             raise TypeError(f"captured: {len(inputs)} inputs, and {len(self.inputs)} were captured")
@@ -107,7 +108,7 @@ class Captured(Generic[Result]):
         return self.result
 
 
-def capture(function: Callable[..., Result], *inputs: "NDArray") -> Captured[Result]:
+def capture(function: Callable[..., Result], *inputs: NDArray) -> Captured[Result]:
     """Run a function of arrays once, capture it as a :class:`Graph`, and give what replays it.
 
     The inputs lie on one device; calls of the result copy theirs to them. Its results are arrays (or whatever the
@@ -119,6 +120,11 @@ def capture(function: Callable[..., Result], *inputs: "NDArray") -> Captured[Res
     >>> double(nd.asarray([3.0, 4.0])).tolist()
     [6.0, 8.0]
     """
+    for number, each in enumerate(inputs):
+        if not isinstance(each, NDArray):
+            raise DTypeError(
+                f"capture: input {number} is a {type(each).__name__}, not an NDArray; of a tensor pass .data"
+            )
     places = {each.device for each in inputs}
     if len(places) != 1:
         raise DeviceError(f"capture: inputs on one device are needed, and they are on {sorted(map(str, places))}")

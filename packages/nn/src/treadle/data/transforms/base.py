@@ -1,7 +1,8 @@
 """The base of transforms, and those that are made of others."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -109,7 +110,7 @@ def check_probability(p: float) -> float:
 
 def pair(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     """(height, width) of one number or two, each 1 or more."""
-    sizes = (value, value) if isinstance(value, SupportsIndex) else tuple(value)
+    sizes = tuple(map(operator.index, value if isinstance(value, Iterable) else (value, value)))
     if len(sizes) != 2 or any(size < 1 for size in sizes):
         raise ValueError(f"{name} takes one size or (height, width), 1 or more, not {value!r}")
     return sizes[0], sizes[1]

@@ -1,7 +1,8 @@
 """Images cut and extended; a cut that needs no padding is a view."""
 
-from collections.abc import Sequence
-from typing import Any, SupportsIndex
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.data.transforms.base import Transform, image_of, pair
@@ -92,7 +93,7 @@ class RandomCrop(Transform):
 
 
 def _sides(padding: int | Sequence[int]) -> tuple[int, int, int, int]:
-    given = (padding,) if isinstance(padding, SupportsIndex) else tuple(padding)
+    given = tuple(map(operator.index, padding if isinstance(padding, Iterable) else (padding,)))
     if len(given) not in (1, 2, 4) or any(each < 0 for each in given):
         raise ValueError(f"padding is one number, two or four, none negative, not {padding!r}")
     left, top, right, bottom = given * (4 // len(given))

@@ -1,10 +1,10 @@
 """Images computed anew between their pixels: other sizes, turned."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import ceil, cos, floor, inf, nan, radians, sin
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.data.transforms.base import Transform, image_of, pair
@@ -26,9 +26,7 @@ class Resize(Transform):
     def __init__(self, size: int | Sequence[int], interpolation: str = "bilinear", antialias: bool = True) -> None:
         if interpolation not in ("bilinear", "nearest"):
             raise ValueError(f"interpolation must be 'bilinear' or 'nearest', not {interpolation!r}")
-        self.size: int | tuple[int, int] = (
-            operator.index(size) if isinstance(size, SupportsIndex) else pair("Resize", size)
-        )
+        self.size: int | tuple[int, int] = pair("Resize", size) if isinstance(size, Iterable) else operator.index(size)
         if isinstance(self.size, int) and self.size < 1:
             raise ValueError(f"size must be 1 or more, not {size}")
         self.interpolation, self.antialias = interpolation, antialias
@@ -120,7 +118,7 @@ class RandomRotation(Transform):
     ) -> None:
         if interpolation not in ("bilinear", "nearest"):
             raise ValueError(f"interpolation must be 'nearest' or 'bilinear', not {interpolation!r}")
-        low, high = (-degrees, degrees) if isinstance(degrees, SupportsFloat) else degrees
+        low, high = degrees if isinstance(degrees, Iterable) else (-degrees, degrees)
         if not low <= high:
             raise ValueError(f"degrees must be 0 or more, or (lowest, highest), not {degrees!r}")
         self.degrees, self.interpolation, self.fill, self.generator = (low, high), interpolation, fill, generator

@@ -1,8 +1,7 @@
 """Pooling by windows of one size whose places are drawn, so that the reduction need not be a whole number."""
 
 import math
-from collections.abc import Sequence
-from typing import SupportsFloat
+from collections.abc import Iterable, Sequence
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -60,7 +59,7 @@ def _sizes(
     if size is not None:
         sizes = tuple_of(size, count, f"{name}: output_size")
     else:
-        ratios = (float(ratio),) * count if isinstance(ratio, SupportsFloat) else tuple(map(float, ratio or ()))
+        ratios = tuple(map(float, ratio if isinstance(ratio, Iterable) else (ratio or 0.0,) * count))
         if len(ratios) != count or not all(0.0 < each < 1.0 for each in ratios):
             raise ValueError(f"{name}: output_ratio must be a number between 0 and 1, or {count}, not {ratio!r}")
         sizes = tuple(int(length * each) for length, each in zip(lengths, ratios, strict=True))

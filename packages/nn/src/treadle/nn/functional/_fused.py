@@ -10,7 +10,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor, TupleOp, enable_grad, positive
 from treadle.autograd import grad as gradients_of
 
-__all__ = ["FusedOp", "FusedTupleOp", "dense", "in_one_dtype", "is_half"]
+__all__ = ["FusedOp", "FusedTupleOp", "dense", "in_one_dtype", "is_half", "is_host"]
 
 
 def dense(array: Any) -> Any:
@@ -21,6 +21,11 @@ def dense(array: Any) -> Any:
 def is_half(tensor: Tensor) -> bool:
     """Whether it is of float16 or bfloat16: where sums and squares of those would overflow, float32 computes."""
     return tensor.dtype.kind == "f" and tensor.dtype.itemsize == 2
+
+
+def is_host(device: nd.Device) -> bool:
+    """Whether elements can be looked at: of another device's they are waited for, and not there in a capture."""
+    return device.type in ("cpu", "numpy")
 
 
 def in_one_dtype(*operands: Tensor) -> tuple[Tensor, ...]:

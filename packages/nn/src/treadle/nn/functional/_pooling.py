@@ -1,13 +1,15 @@
 """Pooling over any number of axes, with windows of a fixed size or as many as are wanted."""
 
 import math
-from collections.abc import Sequence
-from typing import Any, SupportsIndex
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd._watching import computed
+from treadle.nn.functional._fused import is_host
 from treadle.nn.functional._spatial import Ints, batched, tuple_of
 from treadle.nn.functional.resampling import averaging_matrix, check_sizes, resample
 
@@ -58,7 +60,8 @@ def max_pool(
 
         chosen = computed(Tensor(places(nd, x.data)), places, x)
         values = _at(x, chosen)
-        if any(around) and x.size and bool(nd.any(chosen.data < 0)):  # a window over padding alone
+        if any(around) and x.size and not (is_host(x.device) and bool(nd.all(chosen.data >= 0))):
+            # a window over padding alone
             values = autograd.where(autograd.less(chosen, 0), -math.inf, values)
         return values, chosen
 
@@ -108,12 +111,10 @@ def lp_pool(
 def _wanted(output_size: Ints | Sequence[int | None] | None, lengths: tuple[int, ...], name: str) -> tuple[int, ...]:
     """The output's lengths; None keeps the input's."""
     count = len(lengths)
-    given = (
-        (output_size,) * count if output_size is None or isinstance(output_size, SupportsIndex) else tuple(output_size)
-    )
+    given = tuple(output_size) if isinstance(output_size, Iterable) else (output_size,) * count
     if len(given) != count:
         raise nd.ShapeError(f"{name}: output_size must be an int or {count} of them, not {output_size!r}")
-    sizes = tuple(length if size is None else size for size, length in zip(given, lengths, strict=True))
+    sizes = tuple(length if size is None else operator.index(size) for size, length in zip(given, lengths, strict=True))
     if any(size < 0 or (size and not length) for size, length in zip(sizes, lengths, strict=True)):
         raise nd.ShapeError(f"{name}: output_size {output_size!r} cannot be made of lengths {lengths}")
     return check_sizes(name, sizes)

@@ -5,6 +5,7 @@ import math
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.nn.functional._fused import is_host
 from treadle.nn.functional.dropout import dropout
 
 __all__ = ["attention_weights", "causal_mask", "scaled_dot_product_attention"]
@@ -23,7 +24,7 @@ def _blind(mask: nd.NDArray) -> nd.NDArray | None:
     """The rows of a mask in which no key may be seen; None if the host sees that there are none."""
     hidden = nd.logical_not(mask) if mask.dtype.kind == "b" else mask == -math.inf
     rows = nd.all(hidden, axis=-1, keepdims=True)
-    return rows if rows.device.type not in ("cpu", "numpy") or bool(nd.any(rows)) else None
+    return rows if not is_host(rows.device) or bool(nd.any(rows)) else None
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None, scale: float | None = None) -> Tensor:

@@ -2,13 +2,13 @@
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import SupportsFloat, SupportsIndex
+from collections.abc import Callable, Iterable, Sequence
 
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd.vectorizing import Batched
+from treadle.nn.functional._fused import is_host
 from treadle.nn.functional._spatial import AXES
 
 __all__ = ["averaging_matrix", "check_sizes", "interpolate", "resample"]
@@ -52,7 +52,7 @@ def _is_finite(input: Tensor) -> bool:
 
     False too where nobody can look: inside vmap, at what lazy mode has put off, while a GPU works or captures a graph.
     """
-    if isinstance(input, Batched) or input.waiting is not None or input.device.type not in ("cpu", "numpy"):
+    if isinstance(input, Batched) or input.waiting is not None or not is_host(input.device):
         return False
     return bool(nd.all(nd.isfinite(input.data)))
 
@@ -207,11 +207,11 @@ def _sizes(
     if (size is None) == (factor is None):
         raise ValueError("interpolate: give either size or scale_factor")
     if size is not None:
-        sizes = (operator.index(size),) * count if isinstance(size, SupportsIndex) else tuple(size)
+        sizes = tuple(map(operator.index, size if isinstance(size, Iterable) else (size,) * count))
         if len(sizes) != count or any(each < 1 for each in sizes):
             raise nd.ShapeError(f"interpolate: size {size} for spatial lengths {lengths}")
         return check_sizes("interpolate", sizes), (None,) * count
-    factors = (float(factor),) * count if isinstance(factor, SupportsFloat) else tuple(map(float, factor or ()))
+    factors = tuple(map(float, factor if isinstance(factor, Iterable) else (factor or 0.0,) * count))
     if len(factors) != count or any(each <= 0 for each in factors):
         raise nd.ShapeError(f"interpolate: scale_factor {factor} for spatial lengths {lengths}")
     sizes = tuple(math.floor(length * each) for length, each in zip(lengths, factors, strict=True))

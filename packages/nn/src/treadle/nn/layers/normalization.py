@@ -1,8 +1,8 @@
 """Normalisation of channels, layers, groups and single samples."""
 
 import operator
-from collections.abc import Sequence
-from typing import Any, ClassVar, SupportsIndex
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -230,7 +230,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (operator.index(shape),) if isinstance(shape, SupportsIndex) else tuple(shape)
+    return tuple(map(operator.index, shape if isinstance(shape, Iterable) else (shape,)))
 
 
 class LayerNorm(_Normalization):

@@ -1,11 +1,11 @@
 """Padding of images."""
 
 from collections.abc import Sequence
-from typing import ClassVar, SupportsIndex
+from typing import ClassVar
 
-import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn import functional
+from treadle.nn.functional._spatial import tuple_of
 from treadle.nn.module import Module
 
 __all__ = [
@@ -24,11 +24,7 @@ class _Pad(Module):
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__()
-        self.padding = (padding,) * (2 * self.count) if isinstance(padding, SupportsIndex) else tuple(padding)
-        if len(self.padding) != 2 * self.count:
-            raise nd.ShapeError(
-                f"{type(self).__name__}: padding must be an int or {2 * self.count} ints, not {padding}"
-            )
+        self.padding = tuple_of(padding, 2 * self.count, f"{type(self).__name__}: padding")
 
     def forward(self, input: Tensor) -> Tensor:
         """The padded ``input``: ``(batch, channels, *lengths)``, or without batch."""

@@ -1,7 +1,7 @@
 """Pooling layers."""
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, SupportsIndex
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
@@ -77,7 +77,7 @@ class _AvgPool1d(_Pool):
 
     def _one(self, value: Ints) -> Ints:
         """A setting as it is kept; PyTorch's own is shown as a tuple for one axis alone."""
-        return (value,) if isinstance(value, SupportsIndex) else value
+        return value if isinstance(value, Iterable) else (value,)
 
     def _divisor(self) -> tuple[int | None, ...]:
         return ()

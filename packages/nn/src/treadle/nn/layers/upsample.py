@@ -1,7 +1,7 @@
 """Images made larger."""
 
-from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
@@ -31,10 +31,10 @@ class Upsample(Module):
         super().__init__()
         self.size = size
         self.scale_factor: Any = scale_factor
-        if isinstance(scale_factor, SupportsFloat):
-            self.scale_factor = float(scale_factor)
-        elif scale_factor is not None:
+        if isinstance(scale_factor, Iterable):
             self.scale_factor = tuple(float(each) for each in scale_factor)
+        elif scale_factor is not None:
+            self.scale_factor = float(scale_factor)
         self.mode = mode
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor

@@ -10,6 +10,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.nn.functional._fused import is_host
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -123,13 +124,9 @@ def _checked_norm(arrays: list[nd.NDArray], norm_type: float, error_if_nonfinite
     return total
 
 
-def _is_host(device: nd.Device) -> bool:
-    return device.type in ("cpu", "numpy")
-
-
 def _roomy(gradient: nd.NDArray) -> nd.NDArray:
     """Where the result cannot be looked at without waiting: in float64, in which no square of a float32 overflows."""
-    return gradient if _is_host(gradient.device) or gradient.dtype is not nd.float32 else gradient.astype(nd.float64)
+    return gradient if is_host(gradient.device) or gradient.dtype is not nd.float32 else gradient.astype(nd.float64)
 
 
 def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
@@ -151,6 +148,6 @@ def _total_norm(gradients: list[nd.NDArray], norm_type: float) -> nd.NDArray:
     if norm_type != 2.0:
         return nd.pow(total, 1.0 / norm_type)
     length = nd.sqrt(total).astype(gradients[0].dtype, copy=False)
-    if _is_host(device) and not _LEAST < length.item() < inf:  # squares overflowed, or vanished
+    if is_host(device) and not _LEAST < length.item() < inf:  # squares overflowed, or vanished
         length = nd.linalg.vector_norm(nd.stack([nd.linalg.vector_norm(each) for each in gradients]))
     return length
