@@ -170,6 +170,11 @@ def test_compilers_that_cannot_say(tmp_path: Path) -> None:
     other.chmod(0o755)
     for command, text in (
         (["no-such-compiler"], "cannot be run"),
+        ([*compiler(), "-O2", "-flto"], "link-time optimization|no ELF file"),  # of gcc, of clang
+        ("", "names no program"),
+        (3, "no command line"),
+        ("cc '-DX", "no command line: No closing quotation"),
+        ("true", "wrote no .o file"),
         ("false", "status 1"),
         ([str(other)], "no ELF file"),
     ):

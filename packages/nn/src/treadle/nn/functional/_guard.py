@@ -25,7 +25,10 @@ def guarded(function: Function) -> Function:
 
 
 def telling(function: Function, name: str = "") -> Function:
-    """``function`` with that DTypeError, which says ``name``, or the class of a method's object. Arguments are looked at once something went wrong."""
+    """``function`` with that DTypeError, which says ``name``, or the class of a method's object.
+
+    Arguments are looked at once something went wrong.
+    """
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
