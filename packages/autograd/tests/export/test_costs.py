@@ -168,7 +168,7 @@ def test_compilers_that_cannot_say(tmp_path: Path) -> None:
     other = tmp_path / "cc"
     other.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho "$0" > "$2"\n')
     other.chmod(0o755)
-    for command, text in (
+    cases: list[tuple[Any, str]] = [
         (["no-such-compiler"], "cannot be run"),
         ([*compiler(), "-O2", "-flto"], "link-time optimization|no ELF file"),  # of gcc, of clang
         ("", "names no program"),
@@ -177,7 +177,8 @@ def test_compilers_that_cannot_say(tmp_path: Path) -> None:
         ("true", "wrote no .o file"),
         ("false", "status 1"),
         ([str(other)], "no ELF file"),
-    ):
+    ]
+    for command, text in cases:
         with pytest.raises(ExportError, match=text):
             to_c(mlp, ag.zeros((1, 64)), tmp_path / "model.c", compiler=command)
         assert not (tmp_path / "model.c").exists()
