@@ -111,3 +111,9 @@ def test_a_property_that_fails_says_what_it_missed() -> None:
 
     with pytest.raises(AttributeError, match="Named has no attribute 'nothing'"):
         _ = Named([1.0]).label
+
+
+def test_a_list_of_tensors_as_data_says_what_to_write() -> None:
+    for given in (Tensor([1.0]), [Tensor([1.0])], [Tensor([1.0], requires_grad=True)]):
+        with pytest.raises(nd.DTypeError, match=r"pass the \.data of a Tensor; of several in a list, stack\(\) them"):
+            nd.asarray(given)

@@ -220,9 +220,13 @@ def test_an_error_in_a_rule_names_the_op_and_the_line_that_called_it() -> None:
 
 def test_operands_are_no_configuration() -> None:
     x = ag.ones((2, 2))
-    with pytest.raises(TypeError, match=r"Scaled has no configuration; .* Scaled\(\)\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"Scaled\(...\) makes the op, and takes no operands; .* Scaled\(\)\(\.\.\.\)"):
         Scaled(x, x)
     assert repr(Scaled()) == "Scaled()"
+    made: tuple[Any, ...] = (ag.ops.Add, ag.ops.Relu, ag.ops.Where, ag.ops.Solve)
+    for each in made:
+        with pytest.raises(TypeError, match=rf"call the op on them: {each.__name__}\(\)\(\.\.\.\)"):
+            each(x, x)
 
 
 def test_an_array_of_another_library_is_called_so() -> None:

@@ -194,3 +194,10 @@ def test_the_gradient_of_each_example_by_what_they_share() -> None:
     weight, batch = ag.Tensor([2.0, -1.0]), ag.Tensor([[1.0, 2.0], [3.0, 5.0]])
     found = jacobian(lambda w: vmap(lambda x: (w * w * x).sum())(batch))(weight)
     assert found.tolist() == [[4.0, -4.0], [12.0, -10.0]]  # 2 w x
+
+
+def test_none_is_equal_to_no_example() -> None:
+    x = ag.ones((2, 3))
+    assert vmap(lambda each: each * 2.0 if each != None else each)(x).tolist() == (x * 2.0).tolist()  # noqa: E711
+    with pytest.raises(TypeError, match="not supported between"):
+        vmap(lambda each: each < "x")(x)

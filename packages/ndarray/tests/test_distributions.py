@@ -297,3 +297,9 @@ def test_a_damaged_state_is_refused_and_changes_nothing(state: Any) -> None:
     with pytest.raises(nd.ArgumentError, match="set_state"):
         generator.set_state(state)
     assert generator.state() == Generator(3).state()
+
+
+def test_a_state_of_numpy_integers_is_one() -> None:
+    generator = Generator(3)
+    generator.set_state({"seed": np.uint64(5), "counter": np.int64(2)})  # type: ignore[dict-item]
+    assert generator.state() == {"seed": 5, "counter": 2} and type(generator.counter) is int

@@ -158,3 +158,9 @@ def test_bad_arguments() -> None:
         metrics.F1Score(2, "mean")
     with pytest.raises(ValueError, match="k must be 1 or more"):
         metrics.top_k_accuracy(Tensor([[1.0]]), Tensor([0]), 0)
+
+
+@pytest.mark.parametrize("kind", [metrics.Accuracy, metrics.Dice, metrics.MeanSquaredError, metrics.ROCAUC])
+def test_lists_say_what_to_write(kind: Any) -> None:
+    with pytest.raises(nd.DTypeError, match=f"^{kind.__name__}: it got a list where a Tensor is needed"):
+        kind().update([[0.5, 0.5]], [1])

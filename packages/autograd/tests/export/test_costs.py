@@ -168,11 +168,17 @@ def test_compilers_that_cannot_say(tmp_path: Path) -> None:
     other = tmp_path / "cc"
     other.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho "$0" > "$2"\n')
     other.chmod(0o755)
-    for command, text in (
+    cases: list[tuple[Any, str]] = [
         (["no-such-compiler"], "cannot be run"),
+        ([*compiler(), "-O2", "-flto"], "link-time optimization|no ELF file"),  # of gcc, of clang
+        ("", "names no program"),
+        (3, "no command line"),
+        ("cc '-DX", "no command line: No closing quotation"),
+        ("true", "wrote no .o file"),
         ("false", "status 1"),
         ([str(other)], "no ELF file"),
-    ):
+    ]
+    for command, text in cases:
         with pytest.raises(ExportError, match=text):
             to_c(mlp, ag.zeros((1, 64)), tmp_path / "model.c", compiler=command)
         assert not (tmp_path / "model.c").exists()

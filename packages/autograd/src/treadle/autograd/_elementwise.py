@@ -3,12 +3,12 @@
 Compiled by Cython with the types of ``_elementwise.pxd``. The rules themselves are plain Python, in ``ops/``.
 """
 
-from typing import Any
+from typing import Any, Never
 
 import treadle.ndarray as _nd
 from treadle.autograd._arrays import alike, binary, unary, untrack
 from treadle.autograd._inference import Shape, tried
-from treadle.autograd._op import as_scalar, refuse
+from treadle.autograd._op import as_scalar, refuse, without_configuration
 from treadle.autograd._tensor import Op, Tensor, apply
 from treadle.autograd.errors import OpContractError
 from treadle.ndarray import DType, DTypeError, NDArray, broadcast_shapes
@@ -65,7 +65,9 @@ class UnaryOp(Op):
     saves = "x"
     configuration = ()
 
-    def __init__(self) -> None:
+    def __init__(self, *operands: Never) -> None:
+        if operands:
+            without_configuration(self, operands)
         self._function = getattr(_nd, self.name)
         self._saving = {"x": X, "y": Y, "": 0}[self.saves]
         self._number = unary_number(self.name)
@@ -130,7 +132,9 @@ class BinaryOp(Op):
     right_needs = ""
     configuration = ("left", "right")
 
-    def __init__(self, *, left: Scalar | None = None, right: Scalar | None = None) -> None:
+    def __init__(self, *operands: Never, left: Scalar | None = None, right: Scalar | None = None) -> None:
+        if operands:
+            without_configuration(self, operands)
         if left is not None and right is not None:
             raise DTypeError(f"{type(self).__name__}: one operand must be a tensor, not both scalars")
         if any(isinstance(each, complex) for each in (left, right)):

@@ -40,10 +40,10 @@ def configuration(op: object) -> dict[str, Any]:
 
 
 def without_configuration(op: object, operands: tuple[Any, ...]) -> None:
-    """What makes an op whose class has no constructor of its own: the operands go to the call."""
+    """What makes an op whose constructor takes nothing by position: the operands go to the call."""
     if operands:
         name = type(op).__name__
-        raise TypeError(f"{name} has no configuration; make the op and call it on its operands: {name}()(...)")
+        raise TypeError(f"{name}(...) makes the op, and takes no operands; call the op on them: {name}()(...)")
 
 
 def describe(op: object) -> str:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from treadle.autograd import _op
 from treadle.autograd._elementwise import BinaryOp, UnaryOp
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.errors import GradientError
@@ -123,6 +124,8 @@ class Batched(Tensor):
     def _compared(self, name: str, compare: Any, other: Any) -> Any:
         from treadle.autograd import functions
 
+        if not isinstance(other, Tensor) and _op.as_scalar(other) is None and not _op.is_data(other):
+            return NotImplemented  # as outside of vmap: None and texts are equal to no tensor
         return getattr(functions, name)(self, other)
 
     def __repr__(self) -> str:

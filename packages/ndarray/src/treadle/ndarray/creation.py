@@ -102,6 +102,10 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
         elif hasattr(obj, "__cuda_array_interface__"):
             owner: Any = find_device("cuda").backend
             return owner.from_array_interface(obj), True
+        if hasattr(obj, "requires_grad"):
+            raise DTypeError(
+                f"asarray: pass the .data of a {type(obj).__name__}; of several in a list, stack() them"
+            ) from None
         raise DTypeError(
             f"asarray: {type(obj).__name__} is no number, no sequence of numbers, and gives no buffer ({why})"
         ) from None

@@ -68,10 +68,13 @@ class Stream:
         True
         """
         given: Any = state
-        found = [given.get(name) for name in ("seed", "counter")] if isinstance(given, dict) else [None]
-        if not all(isinstance(each, int) and 0 <= each <= _MASK for each in found):
+        try:
+            seed, counter = (operator.index(given[name]) for name in ("seed", "counter"))
+        except (KeyError, TypeError, IndexError):
+            seed = counter = -1
+        if not (0 <= seed <= _MASK and 0 <= counter <= _MASK):
             raise ArgumentError(f"set_state: {state!r} is no state, which has a seed and a counter, both in [0, 2**64)")
-        self.seed, self.counter = given["seed"], given["counter"]
+        self.seed, self.counter = seed, counter
 
     def _draw(self, kind: str, parameters: tuple[float | int, ...], out: NDArray, words: int) -> NDArray:
         with self._lock:

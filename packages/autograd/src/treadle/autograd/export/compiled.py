@@ -146,5 +146,9 @@ def run_compiler(command: Sequence[str], result: Path) -> None:
         raise ExportError(f"compile: {command[0]} cannot be run: {error}") from None
     if done.returncode < 0:
         raise ExportError(f"compile: {command[0]} was ended by signal {-done.returncode}, for want of memory perhaps")
-    if done.returncode or not result.exists():
+    if done.returncode:
         raise ExportError(f"compile: {command[0]} failed with status {done.returncode}:\n{done.stderr[-2000:]}")
+    if not result.exists():
+        raise ExportError(
+            f"compile: {command[0]} wrote no {result.suffix} file; is it a compiler?\n{done.stderr[-2000:]}"
+        )

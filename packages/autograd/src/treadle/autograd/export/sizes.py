@@ -3,11 +3,13 @@
 Source: System V application binary interface, "Object files", sections (ELF).
 """
 
+import os
 import shlex
 import struct
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_source import CSource
@@ -23,15 +25,28 @@ _NOTE = ".note"
 def code_bytes(written: CSource, compiler: str | Sequence[str]) -> int:
     """Bytes of flash beside the program's constants, as ``compiler``, with its options, makes an object file of it.
 
-    Raises ExportError where the compiler is missing, fails, or does not make ELF files.
+    Raises ExportError where the compiler is missing, fails, or does not make ELF files with machine code in them.
     """
-    command = shlex.split(compiler) if isinstance(compiler, str) else list(compiler)
+    command = _command(compiler)
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
         source, made = Path(folder, f"{written.name}.c"), Path(folder, f"{written.name}.o")
         source.write_bytes(written.source.encode())
         Path(folder, f"{written.name}.h").write_bytes(written.header.encode())
         run_compiler([*command, "-c", "-o", str(made), str(source)], made)
-        return flash_bytes(made.read_bytes()) - written.constant_bytes
+        code = flash_bytes(made.read_bytes()) - written.constant_bytes
+    if code < 0:
+        raise ExportError("the size of the code: the object file has none; leave link-time optimization (-flto) out")
+    return code
+
+
+def _command(compiler: Any) -> list[str]:
+    try:
+        command = shlex.split(compiler) if isinstance(compiler, str) else [str(os.fspath(each)) for each in compiler]
+    except (TypeError, ValueError) as error:
+        raise ExportError(f"compiler is {compiler!r}, which is no command line: {error}") from None
+    if not command:
+        raise ExportError(f"compiler is {compiler!r}, which names no program")
+    return command
 
 
 def flash_bytes(content: bytes) -> int:

@@ -1,9 +1,9 @@
 """``where`` and ``clip``."""
 
-from typing import Any
+from typing import Any, Never
 
 import treadle.ndarray as nd
-from treadle.autograd._op import as_scalar, refuse
+from treadle.autograd._op import as_scalar, refuse, without_configuration
 from treadle.autograd._tensor import Op, Tensor, constant
 from treadle.autograd.ops._common import Shape, fit, tried
 from treadle.autograd.ops.binary import maximum, minimum
@@ -21,7 +21,8 @@ class Where(Op):
     the values, never multiplied by the mask, so infinities and NaN of the other branch stay out of it.
     """
 
-    def __init__(self, *, x: Scalar | None = None, y: Scalar | None = None) -> None:
+    def __init__(self, *operands: Never, x: Scalar | None = None, y: Scalar | None = None) -> None:
+        without_configuration(self, operands)
         if x is not None and y is not None:
             raise DTypeError("Where: one of x and y must be a tensor, not both scalars")
         self.x = x

@@ -9,7 +9,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn._located import is_of_no_tensor
 
-__all__ = ["guarded"]
+__all__ = ["guarded", "telling"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -17,8 +17,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def guarded(function: Function) -> Function:
     """``function`` with a DTypeError where an argument is a list, an array or something else and no Tensor.
 
-    The arguments are looked at once something went wrong. In its module the guarded one takes the function's place, so
-    that it can be pickled by its name.
+    In its module the guarded one takes the function's place, so that it can be pickled by its name.
+    """
+    call = telling(function, function.__name__)
+    setattr(sys.modules[function.__module__], function.__name__, call)
+    return call
+
+
+def telling(function: Function, name: str = "") -> Function:
+    """``function`` with that DTypeError, which says ``name``, or the class of a method's object.
+
+    Arguments are looked at once something went wrong.
     """
 
     @wraps(function)
@@ -30,9 +39,8 @@ def guarded(function: Function) -> Function:
             if not wrong or (isinstance(error, nd.TreadleError) and not isinstance(error, nd.ArgumentError)):
                 raise
             what = f"it got a {type(wrong[0]).__name__} where a Tensor is needed; write Tensor(...)"
-            raise nd.DTypeError(f"{function.__name__}: {what}") from error
+            raise nd.DTypeError(f"{name or type(args[0]).__name__}: {what}") from error
 
-    setattr(sys.modules[function.__module__], function.__name__, call)
     return call  # type: ignore[return-value]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
+from treadle.nn.functional._guard import telling
 
 __all__ = ["MeanMetric", "Metric"]
 
@@ -25,6 +26,11 @@ class Metric(ABC):
 
     def __init__(self) -> None:
         self.reset()
+
+    def __init_subclass__(cls) -> None:
+        for name in ("update", "measure"):
+            if name in vars(cls):
+                setattr(cls, name, telling(vars(cls)[name]))
 
     @abstractmethod
     def update(self, output: Tensor, target: Tensor) -> None:
