@@ -102,7 +102,7 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
         elif hasattr(obj, "__cuda_array_interface__"):
             owner: Any = find_device("cuda").backend
             return owner.from_array_interface(obj), True
-        if hasattr(obj, "requires_grad"):
+        if isinstance(getattr(obj, "data", None), NDArray):  # a Tensor
             raise DTypeError(
                 f"asarray: pass the .data of a {type(obj).__name__}; of several in a list, stack() them"
             ) from None
