@@ -102,7 +102,7 @@ def _from_buffer(obj: Any) -> tuple[NDArray, bool]:
         elif hasattr(obj, "__cuda_array_interface__"):
             owner: Any = find_device("cuda").backend
             return owner.from_array_interface(obj), True
-        if isinstance(getattr(obj, "data", None), NDArray):  # a Tensor
+        if hasattr(obj, "requires_grad") and isinstance(obj.data, NDArray):
             raise DTypeError(
                 f"asarray: pass the .data of a {type(obj).__name__}; of several in a list, stack() them"
             ) from None
