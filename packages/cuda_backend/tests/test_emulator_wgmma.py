@@ -39,7 +39,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     target = tmp_path_factory.mktemp("wgmma") / "kernels.so"
     compiler = shlex.split(os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0])
     includes = [f"-I{path}" for path in (PACKAGE / "emulation", PACKAGE / "kernels", nd.get_include())]
-    options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-w"]
+    options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
     sources = ["-x", "c++", str(HERE / "emulator_wgmma.cu"), *map(str, sorted((PACKAGE / "emulation").glob("*.cpp")))]
     subprocess.run([*compiler, *options, *includes, *sources, "-o", str(target)], check=True)
     loaded = ctypes.CDLL(str(target))
