@@ -15,14 +15,14 @@ from libc.string cimport memset
 from treadle.ndarray._layout cimport (
     Cursor, Walk, absolute, advance, bound_walk, next_piece, open_range, plan_walk, walk_size,
 )
-from treadle.ndarray._threads cimport run_blocks
+from treadle.ndarray._threads cimport get_thread_count, run_blocks
 from treadle.ndarray._types cimport td_view
 
 cdef extern from "kernels/tiles.h" nogil:
     void td_prefetch(int64_t lines, int64_t bytes, const char *x, int64_t line_stride)
 
 cdef enum:
-    CHUNK = 512
+    CHUNK = 1024  # columns side by side; half as many where threads share them
     BLOCK = 256
     WIDEST = 2  # doubles of an accumulator
     BLOCK_ELEMENTS = 1 << 16  # of x, what a thread takes at a time
@@ -91,6 +91,7 @@ cdef void _reduce(const td_reduction *kernel, const td_squares *squares, const t
     cdef Fold fold
     cdef const td_view *views[4]
     cdef bint parallel
+    cdef int64_t width
     _split(x, out, &kept, &kept_out, &folded)
     views[0], views[1] = &kept, &kept_out
     if not plan_walk(&fold.outer, 2, views):
@@ -107,7 +108,8 @@ cdef void _reduce(const td_reduction *kernel, const td_squares *squares, const t
     fold.block_steps = BLOCK_ELEMENTS // max(<int64_t>1, fold.inner_size) + 1
     parallel = fold.outer_size * fold.inner_size >= PARALLEL_ELEMENTS
     if fold.some and _shortest(&folded) > _shortest(&kept):
-        fold.block_steps = (fold.block_steps + CHUNK - 1) // CHUNK * CHUNK
+        width = CHUNK if get_thread_count() == 1 else CHUNK // 2
+        fold.block_steps = (fold.block_steps + width - 1) // width * width
         fold.prefetched = 0 < fold.outer.strides[0][fold.outer.ndim - 1] <= WIDEST * 8
         run_blocks((fold.outer_size + fold.block_steps - 1) // fold.block_steps, _fold_columns, &fold, parallel)
     elif parallel and fold.outer_size <= FEW:
