@@ -110,6 +110,9 @@ def test_reductions_and_scans(name: str, device: str, data: st.DataObject) -> No
     hypothesis.note(f"nd.{name}({operand.code(device)}, axis={axis})")
     x = operand.numpy().astype(np.complex128)
     expected = getattr(np, name)(x, axis=axis)
+    hypothesis.assume(
+        np.abs(expected).max(initial=0.0) < np.finfo(dtype).max / 16
+    )  # of 130 factors 1.5 + 1.5j it is not
     slack = 0.0 if "prod" in name else np.abs(x).sum() * x.size * 2.0**-52
     actual = getattr(nd, name)(operand.array(device), axis=axis)
     assert_near(actual, expected, dtype, 4 * (x.size + 1) if "prod" in name else 2, slack)

@@ -65,6 +65,7 @@ TD_TYPES_COMPLEX(DEFINE_WHERE, where, T, (c ? x : y))
         } \
         for (int lane = 0; i < n; i++, lane++) \
             lanes[lane] += xs[i]; \
+        TD_UNROLLED \
         for (int half = LANES / 2; half > 1; half /= 2) \
             for (int lane = 0; lane < half; lane++) \
                 lanes[lane] += lanes[lane + half]; \

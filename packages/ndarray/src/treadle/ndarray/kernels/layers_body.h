@@ -7,8 +7,10 @@
 
 #if defined(__clang__)
 #define TD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define TD_UNROLLED _Pragma("clang loop unroll(full)")
 #else
 #define TD_INDEPENDENT _Pragma("GCC ivdep")
+#define TD_UNROLLED _Pragma("GCC unroll 8")
 #endif
 #define JOIN(name, sfx) name##_##sfx
 #define JOINED(name, sfx) JOIN(name, sfx)

@@ -2,6 +2,7 @@
  * lanes whose order is that of every instruction set. */
 static inline double NAME(folded_lanes)(double *lanes)
 {
+    TD_UNROLLED
     for (int half = LANES / 2; half; half /= 2)
         for (int lane = 0; lane < half; lane++)
             lanes[lane] += lanes[lane + half];

@@ -33,6 +33,7 @@
                 const double distance = (double)READ(ctype, xp, sx, i) - center; \
                 lanes[lane] += distance * distance; \
             } \
+            TD_UNROLLED \
             for (int half = LANES / 2; half; half /= 2) \
                 for (int lane = 0; lane < half; lane++) \
                     lanes[lane] += lanes[lane + half]; \

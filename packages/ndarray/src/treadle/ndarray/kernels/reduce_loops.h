@@ -55,6 +55,7 @@
             T x = xs[i]; \
             lanes[lane] = combine; \
         } \
+        TD_UNROLLED \
         for (int half = LANES / 2; half; half /= 2) \
             for (int lane = 0; lane < half; lane++) { \
                 ACC acc = lanes[lane], x = lanes[lane + half]; \
@@ -279,7 +280,8 @@ TD_REDUCE_OPS(X, X)
     { \
         ctype lanes[ARG_LANES]; \
         int64_t i = 0; \
-        for (int lane = 0; lane < ARG_LANES; lane++) \
+        const int started = n < ARG_LANES ? LANES : ARG_LANES; \
+        for (int lane = 0; lane < started; lane++) \
             lanes[lane] = xs[0]; \
         for (; i + ARG_LANES <= n; i += ARG_LANES) { \
             for (int lane = 0; lane < ARG_LANES; lane += LANES) \
@@ -287,7 +289,7 @@ TD_REDUCE_OPS(X, X)
             for (int lane = 0; lane < ARG_LANES; lane++) \
                 lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i + lane]); \
         } \
-        for (int half = ARG_LANES / 2; half >= LANES; half /= 2) \
+        for (int half = ARG_LANES / 2; i > 0 && half >= LANES; half /= 2) \
             for (int lane = 0; lane < half; lane++) \
                 lanes[lane] = KEPT(better_or_equal, lanes[lane], lanes[lane + half]); \
         for (; i + LANES <= n; i += LANES) { \
@@ -297,6 +299,7 @@ TD_REDUCE_OPS(X, X)
         } \
         for (int lane = 0; i < n; i++, lane++) \
             lanes[lane] = KEPT(better_or_equal, lanes[lane], xs[i]); \
+        TD_UNROLLED \
         for (int half = LANES / 2; half; half /= 2) \
             for (int lane = 0; lane < half; lane++) \
                 lanes[lane] = KEPT(better_or_equal, lanes[lane], lanes[lane + half]); \

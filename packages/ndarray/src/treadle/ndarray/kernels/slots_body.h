@@ -5,8 +5,10 @@ extern const td_slots TD_SLOTS; /* the table at the end of this file */
 
 #if defined(__clang__)
 #define TD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define TD_UNROLLED _Pragma("clang loop unroll(full)")
 #else
 #define TD_INDEPENDENT _Pragma("GCC ivdep")
+#define TD_UNROLLED _Pragma("GCC unroll 8")
 #endif
 
 #define STEP(type, pointer, stride, i) (*(type *)((pointer) + (i) * (stride)))
