@@ -1,4 +1,4 @@
-/* One product of a warpgroup, m64n128k16, with operands and descriptors that a test has laid out, and with one of the
+/* One product of a warpgroup, m64n128k16 of halves or m64n128k8 of TF32, with operands and descriptors that a test has laid out, and with one of the
  * steps left out, or something wrong done, that PTX forbids. Compiled by test_emulator_wgmma.py. */
 #include "warpgroup.h"
 
@@ -25,7 +25,7 @@ enum Wrong {
     UNALIGNED_COPY,   /* a copy of 16 bytes to a multiple of 8 */
 };
 
-template <bool X_INNER, bool Y_INNER>
+template <class Kind, bool X_INNER, bool Y_INNER>
 __global__ void product_kernel(const char *image, int nbytes, uint64_t x, uint64_t y, const float *before, float *out,
                                int wrong)
 {
@@ -51,7 +51,7 @@ __global__ void product_kernel(const char *image, int nbytes, uint64_t x, uint64
     if (wrong != NO_FENCE)
         begin_products();
     const uint64_t base = shared_address(aligned) >> 4;
-    multiply_async<Float16, COLUMNS, X_INNER, Y_INNER>(sums, x + base + (wrong == OTHER_DESCRIPTOR && thread == 9), y + base);
+    multiply_async<Kind, COLUMNS, X_INNER, Y_INNER>(sums, x + base + (wrong == OTHER_DESCRIPTOR && thread == 9), y + base);
     if (wrong != NO_COMMIT)
         commit_products();
     if (wrong == OVERWRITE)
@@ -74,10 +74,12 @@ EXPORT void set_reversed(int reversed) { emulation::set_reversed(reversed != 0);
 
 /* limit: what the kernel asks for with cudaFuncSetAttribute, unless it is 0. */
 EXPORT int product(const char *image, int nbytes, uint64_t x, uint64_t y, int x_inner, int y_inner, const float *before,
-                   float *out, int wrong, int limit)
+                   float *out, int wrong, int limit, int tf32)
 {
-    const auto kernel = x_inner ? (y_inner ? product_kernel<true, true> : product_kernel<true, false>)
-                                : (y_inner ? product_kernel<false, true> : product_kernel<false, false>);
+    using Half = Halves<Float16>;
+    const auto halves = x_inner ? (y_inner ? product_kernel<Half, true, true> : product_kernel<Half, true, false>)
+                                : (y_inner ? product_kernel<Half, false, true> : product_kernel<Half, false, false>);
+    const auto kernel = tf32 ? product_kernel<Tf32, true, true> : halves;
     if (limit) {
         const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit);
         if (error != cudaSuccess)

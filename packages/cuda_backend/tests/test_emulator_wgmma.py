@@ -62,8 +62,11 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 class Operand:
     """A matrix, (rows or columns, steps of the inner axis), and how it lies in shared memory."""
 
-    def __init__(self, matrix: np.ndarray, line: int, inner_lines: bool, start: int = 0) -> None:
+    def __init__(
+        self, matrix: np.ndarray, line: int, inner_lines: bool, start: int = 0, dtype: type = np.float16
+    ) -> None:
         self.matrix, self.line, self.inner_lines, self.start = matrix, line, inner_lines, start
+        self.dtype, self.item = dtype, np.dtype(dtype).itemsize  # other items than halves: lines along the inner axis
         self.atom = 8 * line
         places = matrix.shape[0]
         # Two atoms that follow each other in the order that the strides do not take for granted.
@@ -79,20 +82,23 @@ class Operand:
         """The byte where an element lies."""
         if self.line == 16:  # 8 x 8 elements in a row of 128 bytes
             row, chunk = (place, step) if self.inner_lines else (step, place)
-            block = place // 8 * self.stride + step // 8 * self.leading
-            return block + row % 8 * 16 + chunk % 8 * 2
+            held = 16 // self.item
+            block = place // 8 * self.stride + step // held * self.leading
+            return block + row % 8 * 16 + chunk % held * self.item
         if self.inner_lines:
             block, row, along = place // 8 * self.stride, place % 8, step
         else:
             along = place % (self.line // 2)
             block, row = place // (self.line // 2) * self.leading + step // 8 * self.stride, step % 8
-        chunk = along // 8 ^ row // (128 // self.line)  # the figures: 8 lines differ, or each 2 or 4 are alike
-        return block + row * self.line + chunk * 16 + along % 8 * 2
+        chunk = along * self.item // 16 ^ row // (
+            128 // self.line
+        )  # the figures: 8 lines differ, or each 2 or 4 are alike
+        return block + row * self.line + chunk * 16 + along * self.item % 16
 
     def write(self, image: np.ndarray) -> None:
         for (place, step), number in np.ndenumerate(self.matrix):
             at = self.start + self.place(place, step)
-            image[at : at + 2] = np.frombuffer(np.float16(number).tobytes(), np.uint8)
+            image[at : at + self.item] = np.frombuffer(self.dtype(number).tobytes(), np.uint8)
 
     @property
     def descriptor(self) -> int:
@@ -117,7 +123,7 @@ def run(
     before, out = np.ones((128, 64), np.float32), np.full((128, 64), -7, np.float32)
     x_bits, y_bits = (ctypes.c_uint64(each.descriptor + advance // 16) for each in (x, y))
     layout = int(x.inner_lines), int(y.inner_lines)
-    arguments = pointer(before), pointer(out), WRONG.index(wrong), size + 1024
+    arguments = pointer(before), pointer(out), WRONG.index(wrong), size + 1024, int(x.item == 4)
     status = kernels.product(pointer(image), size, x_bits, y_bits, *layout, *arguments)
     result = np.empty((ROWS, COLUMNS), np.float32)
     for (thread, number), value in np.ndenumerate(out):
@@ -136,6 +142,16 @@ def matrices(steps: int = INNER) -> tuple[np.ndarray, np.ndarray]:
 def test_every_layout_of_operands(kernels: ctypes.CDLL, line: int, x_inner: bool, y_inner: bool) -> None:
     x, y = matrices()
     error, result = run(kernels, Operand(x, line, x_inner), Operand(y, line, y_inner, SECOND))
+    assert error == "cudaSuccess"
+    np.testing.assert_array_equal(result, 1 + x @ y.T)
+
+
+@pytest.mark.parametrize("line", MODES)
+def test_tf32_lies_along_the_inner_axis(kernels: ctypes.CDLL, line: int) -> None:
+    """Eight steps are a product."""
+    x, y = matrices(8)
+    operands = Operand(x, line, True, 0, np.float32), Operand(y, line, True, SECOND, np.float32)
+    error, result = run(kernels, *operands)
     assert error == "cudaSuccess"
     np.testing.assert_array_equal(result, 1 + x @ y.T)
 
@@ -199,7 +215,7 @@ def test_more_shared_memory_must_be_asked_for(kernels: ctypes.CDLL) -> None:
     image, sums = np.zeros(1 << 18, np.uint8), np.zeros((128, 64), np.float32)
     zero = ctypes.c_uint64(0)
     for nbytes, expected in ((1 << 14, "cudaSuccess"), (1 << 18, "cudaErrorInvalidConfiguration")):
-        arguments = pointer(sums), pointer(sums), WRONG.index("no_copy_wait"), 0
+        arguments = pointer(sums), pointer(sums), WRONG.index("no_copy_wait"), 0, 0
         status = kernels.product(pointer(image), nbytes, zero, zero, 0, 0, *arguments)
         assert kernels.error_name(status).decode() == expected
 

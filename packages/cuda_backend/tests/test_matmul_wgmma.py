@@ -1,7 +1,8 @@
-"""Products of halves by wgmma: every layout, edges, batches and strides, parts of the inner axis, and the choice
-between it and the matrix instruction of a warp. Whole numbers, whose sums are exact, against NumPy.
+"""Products of halves and of TF32 by wgmma: every layout, edges, batches and strides, parts of the inner axis, and the
+choice between it and the matrix instruction of a warp. Whole numbers, whose sums are exact, against NumPy.
 """
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,14 @@ from treadle.cuda import _emulated, emulated_backend
 
 def whole(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def tf32(device: str) -> Iterator[None]:
+    """float32 may be rounded to TF32, which has all the whole numbers here."""
+    before = treadle.cuda.allow_tf32(True, device)
+    yield
+    treadle.cuda.allow_tf32(before, device)
 
 
 def on(device: str, x: np.ndarray, dtype: str, transposed: bool = False) -> nd.NDArray:
@@ -49,13 +58,14 @@ def checked() -> Iterator[None]:
 @pytest.mark.parametrize("x_transposed", [False, True])
 @pytest.mark.parametrize("y_transposed", [False, True])
 @pytest.mark.parametrize("size", [(128, 64, 128), (72, 72, 136), (200, 456, 264)])
+@pytest.mark.parametrize("kind", ["halves", "float32"])
 def test_layouts_and_edges(
-    device: str, schedule: str, path: str, size: tuple[int, int, int], x_transposed: bool, y_transposed: bool
+    device: str, schedule: str, path: str, kind: str, size: tuple[int, int, int], x_transposed: bool, y_transposed: bool
 ) -> None:
     """One tile and one block; edges in all directions; more blocks than stages, and tiles with edges."""
     rows, inner, columns = size
     x, y = whole((rows, inner)), whole((inner, columns), 1)
-    dtype = "float16" if x_transposed else "bfloat16"
+    dtype = "float32" if kind == "float32" else "float16" if x_transposed else "bfloat16"
     check(on(device, x, dtype, x_transposed) @ on(device, y, dtype, y_transposed), x @ y)
 
 
@@ -65,15 +75,18 @@ def test_inner_axes_around_a_block(device: str, schedule: str, steps: int) -> No
     x, y = whole((64, 200)), whole((200, 72), 1)
     left, right = on(device, x, "float16"), on(device, y, "float16", True)
     check(left[:, :steps] @ right[:steps], x[:, :steps] @ y[:steps])
-    left, right = on(device, x, "float16", True), on(device, y, "float16")
+    for dtype in ("float16", "float32"):
+        left, right = on(device, x, dtype, True), on(device, y, dtype)
+        check(left[:, :steps] @ right[:steps], x[:, :steps] @ y[:steps])
+    left, right = on(device, x, "float32"), on(device, y, "float32", True)
     check(left[:, :steps] @ right[:steps], x[:, :steps] @ y[:steps])
 
 
 @pytest.mark.parametrize("rows", [64, 65, 71, 127, 129])
 def test_rows_and_columns_around_a_tile(device: str, schedule: str, rows: int) -> None:
     x, y = whole((136, 64)), whole((64, 136), 1)
-    for transposed in (False, True):
-        left, right = on(device, x, "bfloat16", transposed), on(device, y, "bfloat16", not transposed)
+    for transposed, dtype in itertools.product((False, True), ("bfloat16", "float32")):
+        left, right = on(device, x, dtype, transposed), on(device, y, dtype, not transposed)
         check(left[:rows] @ right[:, : rows + 2], x[:rows] @ y[:, : rows + 2])
 
 
@@ -81,6 +94,7 @@ def test_rows_and_columns_around_a_tile(device: str, schedule: str, rows: int) -
 def test_batches(device: str, grid: int, schedule: str, transposed: bool) -> None:
     x, y = whole((2, 3, 72, 80)), whole((3, 80, 64), 1)
     check(on(device, x, "float16", transposed) @ on(device, y, "float16"), x @ y)
+    check(on(device, x, "float32", transposed) @ on(device, y, "float32"), x @ y)
     check(on(device, x[:, 1], "float16") @ on(device, y[0], "float16", transposed), x[:, 1] @ y[0])
 
 
@@ -106,13 +120,28 @@ def test_into_another_layout(device: str) -> None:
 @pytest.mark.parametrize("inner", [640, 1090])
 def test_parts_of_the_inner_axis(device: str, grid: int, schedule: str, inner: int) -> None:
     x, y = whole((2, 64, inner + inner % 8)), whole((2, inner, 64), 1)
-    check(on(device, x, "bfloat16")[..., :inner] @ on(device, y, "bfloat16"), x[..., :inner] @ y)
+    for dtype in ("bfloat16", "float32"):
+        check(on(device, x, dtype)[..., :inner] @ on(device, y, dtype), x[..., :inner] @ y)
 
 
 def test_a_wide_tile(device: str) -> None:
     """Enough of them to fill a device."""
     x, y = whole((12, 1, 200, 64)), whole((4, 64, 264), 1)
-    check(on(device, x, "float16") @ on(device, y, "float16"), x @ y)
+    for dtype in ("float16", "float32"):
+        check(on(device, x, dtype) @ on(device, y, dtype), x @ y)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_floats_are_rounded_as_the_other_instruction_rounds_them(device: str, path: str, transposed: bool) -> None:
+    """To nearest, from a tie away from 0 (PTX ISA, "cvt.rna.tf32"): the instruction by itself would drop the bits."""
+    bits = np.float32(2.0**-10)  # of a number in [1, 2), the last that TF32 has
+    x = np.tile(np.float32(1) + bits * np.array([0.25, 0.5, 0.75, 1.5], np.float32), (64, 16))
+    x[1::2] *= -1
+    rounded = np.tile(np.float32(1) + bits * np.array([0, 1, 1, 2], np.float32), (64, 16))
+    rounded[1::2] *= -1
+    eye = np.eye(64, dtype=np.float32)
+    check(on(device, x, "float32", transposed) @ on(device, eye, "float32"), rounded)
+    check(on(device, eye, "float32") @ on(device, x, "float32", transposed), rounded)
 
 
 def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
@@ -122,10 +151,11 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
     check(on(device, x, "bfloat16") @ on(device, y, "bfloat16"), x @ y)
 
 
-def test_a_wrong_instruction_is_found_and_not_used(checked: None) -> None:
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_wrong_instruction_is_found_and_not_used(checked: None, dtype: str) -> None:
     """And said once, with the name of the kernel."""
     x, y = whole((64, 64)), whole((64, 64), 1)
-    left, right = on("cuda_emulated", x, "float16"), on("cuda_emulated", y, "float16")
+    left, right = on("cuda_emulated", x, dtype), on("cuda_emulated", y, dtype)
     _emulated.break_products(True)
     said = r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> and matmul_mma_kernel differ"
     with pytest.warns(treadle.cuda.KernelWarning, match=said):
@@ -136,9 +166,10 @@ def test_a_wrong_instruction_is_found_and_not_used(checked: None) -> None:
     check(left @ right, x @ y)
 
 
-def test_a_broken_instruction_would_show(checked: None) -> None:
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_broken_instruction_would_show(checked: None, dtype: str) -> None:
     """The tests above do use it."""
-    x = on("cuda_emulated", whole((64, 64)), "float16")
+    x = on("cuda_emulated", whole((64, 64)), dtype)
     right = x @ x
     _emulated.break_products(True)
     assert (x @ x != right).any()

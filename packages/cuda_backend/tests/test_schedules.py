@@ -25,6 +25,13 @@ def half(*shape: int) -> nd.NDArray:
     return real(*shape).astype("bfloat16")
 
 
+def in_tf32(x: nd.NDArray, y: nd.NDArray) -> nd.NDArray:
+    before = treadle.cuda.allow_tf32(True, "cuda_emulated")
+    product = x @ y
+    treadle.cuda.allow_tf32(before, "cuda_emulated")
+    return product
+
+
 def whole(high: int, *shape: int) -> nd.NDArray:
     return nd.asarray(np.random.default_rng(1).integers(0, high, shape), device="cuda_emulated")
 
@@ -133,6 +140,8 @@ FAMILIES: dict[str, Callable[[], nd.NDArray]] = {
     "matmul_wgmma": lambda: (half(136, 200) @ half(200, 136)).astype("float32"),
     "matmul_wgmma transposed": lambda: (half(200, 136).mT @ half(136, 200).mT).astype("float32"),
     "matmul_wgmma in parts": lambda: (half(72, 1040) @ half(1040, 72)).astype("float32"),
+    "matmul_wgmma TF32": lambda: in_tf32(real(136, 200), real(200, 136)),
+    "matmul_wgmma TF32 turned": lambda: in_tf32(real(200, 136).mT, real(200, 136)),
     "conv": lambda: nd.conv(real(2, 4, 9, 9), real(6, 2, 3, 3), stride=2, padding=1, groups=2),
     "conv in parts": lambda: nd.conv(real(2, 70, 5, 5), real(3, 70, 3, 3)),
     "indexing gather": lambda: real(50, 3)[whole(50, 700)],

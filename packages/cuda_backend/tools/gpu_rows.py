@@ -21,8 +21,9 @@ PRODUCTS = (
     ("matmul_wgmma", "bfloat16 TT", 8192, 0.75),
     ("matmul_wgmma", "float16", 8192, 0.75),
     ("matmul_wgmma", "float16", 1024, 0.75),
+    ("matmul_wgmma", "tf32", 8192, 0.75),
     ("matmul_mma", "bfloat16", 8192, 0.5),
-    ("matmul_mma", "tf32", 8192, 0.75),
+    ("matmul_mma", "tf32", 8192, 0.5),
 )
 """Family, dtype, size, and the speed that is wanted, of PyTorch's. TT: both operands transposed. Where the device has
 no wgmma, or the check has found it wrong, matmul_mma serves the rows of both."""
@@ -236,10 +237,10 @@ def matrix_rows(arrays: Arrays, quick: bool) -> list[Row]:
         if kind.endswith("TT"):
             x, y, tx, ty = x.T, y.T, tx if tx is None else tx.T, ty if ty is None else ty.T
         ours, theirs = product(x, y), product(tx, ty)
+        if family == "matmul_mma":
+            ours = without_wgmma(arrays, ours)
         if kind == "tf32":
             ours, theirs = with_tf32(arrays, ours, theirs)
-        elif family == "matmul_mma":
-            ours = without_wgmma(arrays, ours)
         flops = (8.0 if kind == "complex64" else 2.0) * size**3
         found.append(Row(family, f"{kind} {size}", ours, theirs, 0, flops, goal))
     return found

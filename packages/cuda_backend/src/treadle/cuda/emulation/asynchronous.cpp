@@ -14,7 +14,7 @@ namespace emulation {
 
 namespace {
 
-constexpr int INNER = 16, WARPGROUP = 128; /* steps of the inner axis in a product; threads */
+constexpr int INNER_BYTES = 32, WARPGROUP = 128; /* of the inner axis in a product; threads */
 constexpr uint32_t WINDOW_MASK = 0x3FFFF;
 constexpr char ABSENT = static_cast<char>(0xFF); /* bytes of NaN */
 
@@ -95,14 +95,14 @@ Descriptor decode(uint64_t bits)
     return {field(0), field(16), field(32), static_cast<uint32_t>(bits >> 49 & 7), SHIFTS[bits >> 62]};
 }
 
-/* The address of an element, before swizzling. `place` is the row of x or the column of y. */
-uint32_t linear_address(const Descriptor &matrix, bool transposed, uint32_t place, uint32_t inner)
+/* The address of an element, before swizzling. `place` is the row of x or the column of y. Only halves may be transposed. */
+uint32_t linear_address(const Descriptor &matrix, bool transposed, uint32_t place, uint32_t inner, uint32_t item)
 {
-    const uint32_t line = 1u << matrix.shift, halves = line / 2;
+    const uint32_t line = 1u << matrix.shift, halves = line / 2, along = inner * item;
     if (!transposed && line == 16) /* ((8,m),(T,2)) : ((1T,SBO),(1,LBO)) */
-        return matrix.start + place % 8 * 16 + place / 8 * matrix.stride + inner % 8 * 2 + inner / 8 * matrix.leading;
+        return matrix.start + place % 8 * 16 + place / 8 * matrix.stride + along % 16 + along / 16 * matrix.leading;
     if (!transposed) /* ((8,m),(T,2)) : ((line,SBO),(1,T)) */
-        return matrix.start + place % 8 * line + place / 8 * matrix.stride + inner * 2;
+        return matrix.start + place % 8 * line + place / 8 * matrix.stride + along;
     if (line == 16) /* ((T,1,m),(8,k)) : ((1,T,SBO),(1T,LBO)) */
         return matrix.start + place % 8 * 2 + place / 8 * matrix.stride + inner % 8 * 16 + inner / 8 * matrix.leading;
     /* ((T,line/T,m),(8,k)) : ((1,T,LBO),(line,SBO)) */
@@ -117,17 +117,17 @@ uint32_t swizzle(uint32_t address, uint32_t shift)
     return address ^ (address >> 7 & bits) << 4;
 }
 
-uint16_t read(const Descriptor &matrix, bool transposed, uint32_t place, uint32_t inner)
+uint32_t read(const Descriptor &matrix, bool transposed, uint32_t place, uint32_t inner, uint32_t item)
 {
-    const uint32_t linear = linear_address(matrix, transposed, place, inner) & WINDOW_MASK;
+    const uint32_t linear = linear_address(matrix, transposed, place, inner, item) & WINDOW_MASK;
     const uint32_t offset = swizzle(linear, matrix.shift) - shared_address(window);
-    if (offset + 2 > window_bytes || offset + 2 < 2) {
+    if (offset + item > window_bytes || offset + item < item) {
         refuse("wgmma reads outside of dynamic shared memory");
-        return 0xFFFF;
+        return 0xFFFFFFFF;
     }
-    uint16_t bits;
-    memcpy(&bits, &picture[offset], sizeof bits);
-    return bits;
+    uint32_t bits = 0; /* of a host that begins with the lowest byte */
+    memcpy(&bits, &picture[offset], item);
+    return item == 4 ? bits & ~0x1FFFu : bits; /* which TF32 has not */
 }
 
 /* The thread's fragment of the sums: warp w of the group has the rows from 16 w on; of each eight columns a lane has
@@ -139,16 +139,19 @@ void add_product(const Product &product, std::vector<float> &sums)
         refuse("a matrix descriptor with a base offset, which is not emulated, is passed to wgmma");
     const uint32_t thread = static_cast<uint32_t>(current_thread() % WARPGROUP), lane = thread % 32;
     const uint32_t row = thread / 32 * 16 + lane / 4;
-    float left[2][INNER];
-    for (uint32_t inner = 0; inner < INNER; inner++)
+    if (product.item != 2 && (product.x_transposed || product.y_transposed))
+        refuse("wgmma with transposed operands that are no halves");
+    float left[2][INNER_BYTES / 2];
+    const uint32_t steps = INNER_BYTES / product.item;
+    for (uint32_t inner = 0; inner < steps; inner++)
         for (uint32_t half = 0; half < 2; half++)
-            left[half][inner] = product.number(read(x, product.x_transposed, row + 8 * half, inner));
+            left[half][inner] = product.number(read(x, product.x_transposed, row + 8 * half, inner, product.item));
     for (uint32_t pair = 0; pair < sums.size() / 2; pair += 2) {
         for (uint32_t i = 0; i < 2; i++) {
             const uint32_t column = pair * 4 + 2 * (lane % 4) + i;
             float upper = sums[2 * pair + i], lower = sums[2 * pair + 2 + i];
-            for (uint32_t inner = 0; inner < INNER; inner++) {
-                const float right = product.number(read(y, product.y_transposed, column, inner));
+            for (uint32_t inner = 0; inner < steps; inner++) {
+                const float right = product.number(read(y, product.y_transposed, column, inner, product.item));
                 upper += left[0][inner] * right;
                 lower += left[1][inner] * right;
             }
@@ -173,7 +176,7 @@ void check_sequence(const Product &product, size_t number)
     if (number == sequence.size())
         sequence.push_back(product);
     const Product &first = sequence[number];
-    if (first.x != product.x || first.y != product.y || first.columns != product.columns ||
+    if (first.x != product.x || first.y != product.y || first.columns != product.columns || first.item != product.item ||
         first.x_transposed != product.x_transposed || first.y_transposed != product.y_transposed)
         refuse("wgmma with other operands than by the rest of the warpgroup");
 }

@@ -29,7 +29,8 @@ struct Product {
     int columns;
     uint64_t x, y; /* matrix descriptors */
     bool x_transposed, y_transposed;
-    float (*number)(uint16_t bits);
+    uint32_t item;             /* bytes of an element; 32 bytes of the inner axis are a product */
+    float (*number)(uint32_t bits);
 };
 
 void begin_products();

@@ -1,18 +1,18 @@
 /* The matrix instruction of a warpgroup, four warps, on compute capability 9.0 ("sm_90a"): wgmma.mma_async.m64nNk16 of
- * halves with sums in float (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions").
+ * halves and m64nNk8 of TF32 with sums in float (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+ * Instructions").
  *
  * Both operands lie in shared memory in the layouts of 128-byte swizzle ("Shared Memory Matrix Layout", "Canonical
- * Layouts"): lines of 128 bytes, which are 64 halves, eight to an atom of 1024 bytes, and in line i the 16 bytes
- * number c lie at c ^ i % 8. A line runs along the inner axis (K-major), with one line for each row; or along the rows
- * of x or columns of y (MN-major), with one line for each step of the inner axis.
+ * Layouts"): lines of 128 bytes, which are 64 halves or 32 numbers of TF32, eight to an atom of 1024 bytes, and in line i
+ * the 16 bytes number c lie at c ^ i % 8. A line runs along the inner axis (K-major), with one line for each row; or, of
+ * halves only, along the rows of x or columns of y (MN-major), with one line for each step of the inner axis.
  *
  * The instruction runs on its own: it reads shared memory through the async proxy and writes the sums until
  * wait_for_products() says that it has finished. Until then nobody may touch either. */
 #ifndef TREADLE_CUDA_WARPGROUP_H
 #define TREADLE_CUDA_WARPGROUP_H
 
-#include "async_copy.h"
-#include "elements.h"
+#include "fragments.h"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
 #define TD_HAS_WARPGROUPS 1 /* or it is compiled for the host */
@@ -23,8 +23,7 @@ namespace td {
 namespace {
 
 constexpr int LINE = 128; /* bytes */
-constexpr int LINE_HALVES = LINE / 2;
-constexpr int STEP = 16; /* of the inner axis, for one instruction */
+constexpr int STEP = 32; /* bytes of the inner axis, for one instruction */
 constexpr int WARPGROUP = 128, WARPGROUP_ROWS = 64;
 
 /* Where the 16 bytes number `chunk` of a line are, from the beginning of the lines. */
@@ -111,26 +110,36 @@ template <int N> TD_DEVICE void settle(float (&sums)[N])
                  : __VA_ARGS__ \
                  : "l"(x), "l"(y), "n"(!X_INNER), "n"(!Y_INNER))
 
-/* sums += x y for the warpgroup's 64 rows of x and COLUMNS columns of y, 16 steps of the inner axis. Of the sums, four for
+/* For TF32, whose operands are K-major. */
+#define TD_WGMMA_TF32(shape, list, x_place, y_place, ...) \
+    asm volatile("wgmma.mma_async.sync.aligned.m64" shape "k8.f32.tf32.tf32 " list ", %" #x_place ", %" #y_place \
+                 ", 1, 1, 1;" \
+                 : __VA_ARGS__ \
+                 : "l"(x), "l"(y))
+
+/* sums += x y for the warpgroup's 64 rows of x and COLUMNS columns of y, STEP bytes of the inner axis. Of the sums, four for
  * each eight columns, a lane has what it has of mma.m16n8k16 ("Matrix fragments for wgmma.mma_async.m64nNk16"): warp w
  * has the rows from 16 w on. */
-template <class Half, int COLUMNS, bool X_INNER, bool Y_INNER>
+template <class Kind, int COLUMNS, bool X_INNER, bool Y_INNER>
 TD_DEVICE void multiply_async(float (&sums)[COLUMNS / 2], uint64_t x, uint64_t y)
 {
     static_assert(COLUMNS == 128 || COLUMNS == 256, "the sums are written out for these");
+    static_assert(Kind::NUMBERS == 2 || (X_INNER && Y_INNER), "only halves may lie across the inner axis");
 #ifdef TREADLE_EMULATION
-    emulation::multiply_async({COLUMNS, x, y, !X_INNER, !Y_INNER, [](uint16_t bits) {
-                                   Half half;
-                                   half.bits = bits;
-                                   return static_cast<float>(half);
-                               }},
-                              sums);
+    constexpr uint32_t item = 4 / Kind::NUMBERS;
+    const auto number = [](uint32_t bits) { return Kind::number(bits, 0); };
+    emulation::multiply_async({COLUMNS, x, y, !X_INNER, !Y_INNER, item, number}, sums);
 #elif defined(TD_HAS_WARPGROUPS) && defined(__CUDA_ARCH__)
-    if constexpr (COLUMNS == 128 && std::is_same_v<Half, Float16>)
+    using T = typename Kind::T;
+    if constexpr (COLUMNS == 128 && std::is_same_v<T, float>)
+        TD_WGMMA_TF32("n128", TD_SUMS_64, 64, 65, TD_SIXTYFOUR(0));
+    else if constexpr (std::is_same_v<T, float>)
+        TD_WGMMA_TF32("n256", TD_SUMS_128, 128, 129, TD_SIXTYFOUR(0), TD_SIXTYFOUR(64));
+    else if constexpr (COLUMNS == 128 && std::is_same_v<T, Float16>)
         TD_WGMMA("n128", "f16", TD_SUMS_64, 64, 65, 66, 67, TD_SIXTYFOUR(0));
     else if constexpr (COLUMNS == 128)
         TD_WGMMA("n128", "bf16", TD_SUMS_64, 64, 65, 66, 67, TD_SIXTYFOUR(0));
-    else if constexpr (std::is_same_v<Half, Float16>)
+    else if constexpr (std::is_same_v<T, Float16>)
         TD_WGMMA("n256", "f16", TD_SUMS_128, 128, 129, 130, 131, TD_SIXTYFOUR(0), TD_SIXTYFOUR(64));
     else
         TD_WGMMA("n256", "bf16", TD_SUMS_128, 128, 129, 130, 131, TD_SIXTYFOUR(0), TD_SIXTYFOUR(64));
