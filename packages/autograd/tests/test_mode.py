@@ -192,6 +192,13 @@ def test_set_grad_enabled_made_before_its_block_or_as_a_decorator() -> None:
             assert not _records()  # of the block it was entered in, not of that where it was made
         assert _records()
     assert _records()
+    outer = ag.set_grad_enabled(False)
+    with ag.no_grad():
+        with outer:
+            assert not _records()
+        assert not _records()  # made where ops recorded, but not in this block
+    ag.set_grad_enabled(True)
+    assert _records()
 
 
 def test_set_grad_enabled_by_itself_belongs_to_the_thread() -> None:
