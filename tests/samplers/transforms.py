@@ -57,6 +57,7 @@ _of_square("Eig", _eig)
 _of_square("linalg.eigvalsh", lambda x: ag.linalg.eigvalsh(_definite(x)))
 _of_square("linalg.eigvals", lambda x: ag.linalg.eigvals(x))
 _of_square("linalg.matrix_power", lambda x: ag.linalg.matrix_power(x, 3) + ag.linalg.matrix_power(x, -1))
+_of_square("linalg.matrix_exp", lambda x: ag.linalg.matrix_exp(x))
 _of_rectangle("QR", lambda x: tuple(ag.linalg.qr(x)))
 _of_rectangle("SVD", _svd)
 _of_rectangle("linalg.svdvals", ag.linalg.svdvals)
@@ -68,6 +69,13 @@ def Solve(d: Draw) -> Sample:
     a = _square(d)
     n = a.shape[-1]
     return Sample(ag.ops.Solve(), [a, d.values(d.one((n,), (n, 2), (*a.shape[:-2], n, 1)))], flat=False, tolerance=1e-3)
+
+
+@sampler
+def linalg__householder_product(d: Draw) -> Sample:
+    n, stack = d.number(1, 3), d.one((), (2,))
+    x, tau = d.matrix(*stack, n + d.number(0, 2), n), d.values((*stack, d.number(1, n)))
+    return Sample(ag.linalg.householder_product, [x, tau], flat=False, tolerance=1e-3)
 
 
 @sampler

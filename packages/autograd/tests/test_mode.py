@@ -155,8 +155,88 @@ def test_a_decorator_without_parentheses_says_so() -> None:
             block(lambda x: x)  # type: ignore[arg-type]
 
 
+def test_set_grad_enabled_by_itself_stays_in_force() -> None:
+    with ag.enable_grad():
+        ag.set_grad_enabled(False)
+        assert not _records()
+        with ag.set_grad_enabled(True):
+            assert _records()
+        assert not _records()
+        ag.set_grad_enabled(True)
+        assert _records()
+        ag.set_grad_enabled(False)
+    assert _records()  # the block gives back what was outside of it
+    with ag.inference_mode():
+        ag.set_grad_enabled(True)
+        assert not _records()
+    assert _records()
+
+
+def test_set_grad_enabled_made_before_its_block_or_as_a_decorator() -> None:
+    mode = ag.set_grad_enabled(False)
+    assert not _records()
+    with pytest.raises(KeyError), mode:
+        raise KeyError
+    assert _records()
+    with mode, mode:
+        assert not _records()
+    assert _records()
+    decorated = ag.set_grad_enabled(False)(_records)
+    assert _records() and not decorated() and _records()
+    with ag.no_grad():
+        inner = ag.set_grad_enabled(True)
+        assert _records()
+        with ag.no_grad():
+            with inner:
+                assert _records()
+            assert not _records()  # of the block it was entered in, not of that where it was made
+        assert _records()
+    assert _records()
+    outer = ag.set_grad_enabled(False)
+    with ag.no_grad():
+        with outer:
+            assert not _records()
+        assert not _records()  # made where ops recorded, but not in this block
+    ag.set_grad_enabled(True)
+    assert _records()
+
+
+def test_set_grad_enabled_by_itself_belongs_to_the_thread() -> None:
+    seen: list[bool] = []
+    mode = ag.set_grad_enabled(False)
+
+    def other() -> None:
+        seen.append(_records())
+        with mode:
+            seen.append(_records())
+        seen.append(_records())
+        ag.set_grad_enabled(False)
+        seen.append(_records())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == [True, False, True, False] and not _records()
+    ag.set_grad_enabled(True)
+    assert _records()
+
+
+def test_set_grad_enabled_by_itself_in_a_decorated_generator_ends_with_the_step() -> None:
+    @ag.enable_grad()
+    def steps() -> Generator[bool, None, None]:
+        ag.set_grad_enabled(False)
+        yield _records()
+        yield _records()
+
+    running = steps()
+    assert (next(running), _records(), next(running)) == (False, True, True)
+
+
 def test_a_block_can_be_copied_as_an_attribute_of_a_module() -> None:
-    for made in (copy.deepcopy(ag.no_grad()), pickle.loads(pickle.dumps(ag.set_grad_enabled(False)))):
+    with ag.set_grad_enabled(False) as made_inside:
+        assert made_inside is None
+        stored = pickle.dumps(ag.set_grad_enabled(False))
+    for made in (copy.deepcopy(ag.no_grad()), pickle.loads(stored)):
         with made:
             assert not _records()
     assert _records()

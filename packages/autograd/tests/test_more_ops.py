@@ -233,6 +233,12 @@ FACTORISATIONS: dict[str, tuple[Callable[[ag.Tensor], Any], tuple[int, ...]]] = 
     "pinv": (ag.linalg.pinv, (3, 2)),
     "power": (lambda x: ag.linalg.matrix_power(x, 3), (2, 2)),
     "inverse power": (lambda x: ag.linalg.matrix_power(_positive(x), -2), (2, 2)),
+    "exponential": (ag.linalg.matrix_exp, (3, 3)),
+    "exponentials halved as often as each needs": (
+        lambda x: ag.linalg.matrix_exp(x * ag.Tensor([[[0.1]], [[4.0]]], dtype="float64")) * 1e-2,
+        (2, 2, 2),
+    ),
+    "reflections": (lambda x: ag.linalg.householder_product(x, ag.tanh(x[0])), (4, 3)),
     "nuclear": (lambda x: ag.linalg.matrix_norm(x, ord="nuc"), (2, 3)),
     "one norm": (lambda x: ag.linalg.matrix_norm(x, ord=1, keepdims=True), (2, 3)),
     "vector 3": (lambda x: ag.linalg.vector_norm(x, ord=3, axis=0), (2, 3)),

@@ -61,6 +61,17 @@ def test_confusion_matrix(sklearn: Any) -> None:
     np.testing.assert_array_equal(in_batches(metrics.ConfusionMatrix(5), logits.argmax(1), labels), expected)
 
 
+@pytest.mark.parametrize("normalize", ["true", "pred", "all"])
+def test_shares_of_the_confusion_matrix(sklearn: Any, normalize: str) -> None:
+    """Class 4 does not occur, and nothing is taken for it."""
+    logits, labels = drawn()
+    expected = sklearn.confusion_matrix(labels, logits.argmax(1), labels=range(5), normalize=normalize)
+    found = metrics.confusion_matrix(Tensor(logits), Tensor(labels), 5, normalize=normalize)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="normalize"):
+        metrics.confusion_matrix(Tensor(logits), Tensor(labels), normalize="rows")
+
+
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted", None])
 @pytest.mark.parametrize(
     ("name", "function"),

@@ -363,19 +363,34 @@ def test_an_average_of_halves_moves() -> None:
     assert ema.averages[0].item() == pytest.approx(2.0 - 0.999**100, rel=1e-5)
 
 
-def test_the_state_follows_parameters_that_were_moved() -> None:
-    layer = nn.Linear(2, 1)
-    optimizer = Adam(layer.parameters())
+@pytest.mark.parametrize("kind", [Adam, optim.SGD, optim.Rprop, optim.Adafactor, optim.Muon, optim.LBFGS])
+def test_the_state_follows_parameters_that_were_converted_or_moved(kind: Any) -> None:
+    layer = nn.Linear(2, 2, bias=False)
+    optimizer = kind(layer.parameters(), **({"momentum": 0.9} if kind is optim.SGD else {"lr": 0.1}))
 
-    def step() -> None:
-        layer(Tensor(np.ones((3, 2)), dtype=layer.weight.dtype, device=layer.weight.device)).sum().backward()
-        optimizer.step()
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        rows = Tensor(np.ones((3, 2)), dtype=layer.weight.dtype, device=layer.weight.device)
+        loss = (layer(rows) ** 2).sum()
+        loss.backward()
+        return loss
 
-    step()
-    layer.to("numpy", nd.float64)
-    with pytest.raises((nd.DeviceError, nd.DTypeError)) as caught:
-        step()
-    assert "load_state_dict(optimizer.state_dict())" in caught.value.__notes__[0]
-    optimizer.load_state_dict(optimizer.state_dict())
-    step()
-    assert optimizer.state[layer.weight]["exp_avg"].dtype == nd.float64
+    closure()
+    optimizer.step(closure)
+    for device, dtype in (("cpu", nd.float64), ("numpy", nd.float64), ("cpu", nd.float32)):
+        layer.to(device, dtype)
+        before = layer.weight.numpy().copy()
+        optimizer.step(closure)
+        arrays = [value for value in optimizer.state[layer.weight].values() if isinstance(value, nd.NDArray)]
+        assert arrays
+        assert {(array.dtype, array.device.type) for array in arrays} == {(dtype, device)}
+        assert (layer.weight.numpy() != before).any()
+
+
+def test_the_moments_keep_their_values_as_they_follow() -> None:
+    """Adam by hand: the second step with both moments of the first."""
+    parameter = leaf([1.0], nd.float32)
+    optimizer = Adam([parameter], lr=0.1, eps=1e-2)
+    steps(parameter, optimizer, [1e-3])
+    parameter.data = parameter.data.astype(nd.float64)
+    assert steps(parameter, optimizer, [1e-3]) == pytest.approx([0.9818181818181819], rel=1e-6)

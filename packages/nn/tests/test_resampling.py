@@ -53,3 +53,16 @@ def test_numbers_for_each_axis_of_any_kind(kind: Callable[[Any], Any], images: A
     assert nn.LayerNorm(kind([4, 5]))(x).shape == x.shape
     assert transforms.Resize(kind([3, 7]))(x).shape == (1, 3, 3, 7)
     assert transforms.CenterCrop(kind([2, 3]))(x).shape == (1, 3, 2, 3)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialiasing_treats_both_axes_alike(mode: str, images: Any) -> None:
+    tall, wide = images[0], np.ascontiguousarray(images[0].swapaxes(-1, -2))
+    one = F.interpolate(Tensor(tall), (3, 1), mode=mode, antialias=True).numpy()
+    other = F.interpolate(Tensor(wide), (1, 3), mode=mode, antialias=True).numpy()
+    np.testing.assert_allclose(one, other.swapaxes(-1, -2), atol=1e-6)
+
+
+def test_antialiasing_is_for_two_modes() -> None:
+    with pytest.raises(ValueError, match="antialias is for bilinear and bicubic"):
+        F.interpolate(Tensor(np.ones((1, 1, 4, 4))), 2, mode="nearest", antialias=True)

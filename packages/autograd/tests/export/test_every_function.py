@@ -227,7 +227,8 @@ REFUSED = {
     "eigvalsh": lambda x: ag.linalg.eigvalsh(x + ag.matrix_transpose(x)), "svd": lambda x: ag.linalg.svd(x).S,
     "svdvals": ag.linalg.svdvals, "qr": lambda x: ag.linalg.qr(x).Q, "pinv": ag.linalg.pinv,
     "solve": lambda x: ag.linalg.solve(x, x), "eig": lambda x: ag.abs(ag.linalg.eig(x).eigenvalues),
-    "eigvals": lambda x: ag.abs(ag.linalg.eigvals(x)),
+    "eigvals": lambda x: ag.abs(ag.linalg.eigvals(x)), "matrix_exp": ag.linalg.matrix_exp,
+    "householder_product": lambda x: ag.linalg.householder_product(x, x[0]),
 }  # fmt: skip
 
 

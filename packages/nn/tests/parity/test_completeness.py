@@ -66,7 +66,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "rnn": {"its own machinery": "invert_permutation"},
     "parametrize": {"one's own": "cached transfer_parametrizations_and_params type_before_parametrizations"},
-    "parametrizations": {"one's own": "orthogonal"},
     "optim": {
         "gradients are dense": "SparseAdam",
         "its own machinery": "swap_in_optimizer_params_and_state",

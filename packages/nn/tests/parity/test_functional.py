@@ -102,6 +102,13 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((IMAGE,), {"scale_factor": 0.6}),
         ((IMAGE,), {"scale_factor": 0.6, "mode": "bicubic"}),
         ((IMAGE,), {"scale_factor": 2.5, "mode": "nearest-exact"}),
+        *(
+            ((IMAGE, size), {"mode": mode, "antialias": True, "align_corners": aligned})
+            for mode in ("bilinear", "bicubic")
+            for size in ((2, 3), (1, 2), (3, 9), (11, 2))  # of width 1 PyTorch's are not those of the transposed image
+            for aligned in (False, True)
+        ),
+        ((IMAGE,), {"scale_factor": 0.6, "mode": "bicubic", "antialias": True}),
     ],
     "affine_grid": [
         ((draw(2, 2, 3), (2, 3, 4, 5)), {"align_corners": False}),

@@ -4,7 +4,7 @@ import threading
 from types import TracebackType
 from typing import Never
 
-__all__ = ["RecordingBlock", "recording", "serve", "serving"]
+__all__ = ["RecordingBlock", "depth", "record", "recording", "serve", "serving"]
 
 
 class _Mode(threading.local):
@@ -32,6 +32,16 @@ def serve(step: int) -> None:
     _mode.serving += step
 
 
+def record(wanted: bool) -> None:
+    """Have ops of this thread record a graph from now on, unless it is in an inference_mode block, or not."""
+    _mode.recording = wanted and not serving()
+
+
+def depth() -> int:
+    """The number of blocks that this thread is in."""
+    return len(_mode.before)
+
+
 class RecordingBlock:
     """Base of the context managers: ``_wanted`` says whether ops inside record. Threads may share an object."""
 
@@ -44,7 +54,7 @@ class RecordingBlock:
 
     def __enter__(self) -> None:
         _mode.before.append(_mode.recording)
-        _mode.recording = self._wanted and not serving()
+        record(self._wanted)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -11,11 +11,12 @@ cdef extern from *:
     #endif
     static TREADLE_THREAD_LOCAL int treadle_silent = 0;
     static TREADLE_THREAD_LOCAL int treadle_serving = 0;
-    typedef struct treadle_block { int silent; struct treadle_block *outer; } treadle_block;
+    typedef struct treadle_block { int silent, depth; struct treadle_block *outer; } treadle_block;
     static TREADLE_THREAD_LOCAL treadle_block *treadle_innermost = NULL;
     """
     ctypedef struct treadle_block:
         int silent  # outside of the block
+        int depth  # 1 for the outermost
         treadle_block *outer
     int treadle_silent
     int treadle_serving
@@ -36,6 +37,15 @@ cpdef int serve(int step) except -1:
     return 0
 
 
+cpdef void record(bint wanted) noexcept:
+    global treadle_silent
+    treadle_silent = not wanted or treadle_serving > 0
+
+
+cpdef int depth() noexcept:
+    return 0 if treadle_innermost == NULL else treadle_innermost.depth
+
+
 cdef class RecordingBlock:
     """Base of the context managers: ``_wanted`` says whether ops inside record. Threads may share an object."""
 
@@ -52,7 +62,7 @@ cdef class RecordingBlock:
         cdef treadle_block *block = <treadle_block *>malloc(sizeof(treadle_block))
         if block == NULL:
             raise MemoryError()
-        block.silent, block.outer = treadle_silent, treadle_innermost
+        block.silent, block.depth, block.outer = treadle_silent, depth() + 1, treadle_innermost
         treadle_innermost = block
         treadle_silent = not wanted or treadle_serving > 0
 

@@ -15,11 +15,12 @@ from treadle.autograd.ops.rearranging import diagonal, roll, trace
 from treadle.autograd.ops.reductions import norm
 from treadle.ndarray import ShapeError
 from treadle.ndarray._edge import guard_all
+from treadle.ndarray.matrix_functions import exponential, reflections
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
-    "matrix_power", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-    "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
+    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_transpose", "outer", "pinv", "qr", "slogdet",
+    "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 EigResult, EighResult, QRResult, SVDResult, SlogdetResult = (
@@ -193,6 +194,38 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
         if n:
             square = matmul(square, square)
     return constant(nd.linalg.matrix_power(x.data, 0)) if result is None else result
+
+
+def matrix_exp(x: Tensor, /) -> Tensor:
+    """The exponentials 1 + x + x @ x / 2 + ... of matrices (..., n, n), as in the array's linalg.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.matrix_exp(ag.Tensor([[0.0, 2.0], [0.0, 0.0]])).tolist()
+    [[1.0, 2.0], [0.0, 1.0]]
+    """
+    import treadle.autograd as f
+
+    _d._square(x.shape, "matrix_exp")
+    if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:  # halves: in float32, rounded once
+        wide = matrix_exp(f.astype(x, nd.float32))
+        return f.astype(wide, x.dtype) if x.dtype.kind == "f" else wide
+    result: Tensor = exponential(f, constant, x, x.data)
+    return result
+
+
+def householder_product(x: Tensor, tau: Tensor, /) -> Tensor:
+    """The first n columns of a product of reflections, for x (..., m, n) and tau (..., k), as in the array's linalg.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.householder_product(ag.Tensor([[0.0], [1.0]]), ag.Tensor([1.0])).tolist()
+    [[0.0], [-1.0]]
+    """
+    import treadle.autograd as f
+
+    if x.dtype.kind == "f" and x.dtype.itemsize == 2:
+        return f.astype(householder_product(f.astype(x, nd.float32), f.astype(tau, nd.float32)), x.dtype)
+    result: Tensor = reflections(f, constant, x, tau)
+    return result
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
 from treadle.autograd._node import STATE
-from treadle.autograd._recording import RecordingBlock, recording, serve, serving
+from treadle.autograd._recording import RecordingBlock, depth, record, recording, serve, serving
 
 __all__ = [
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_lazy", "lazy", "no_grad",
@@ -137,16 +137,41 @@ class _Block(RecordingBlock, _Decorator):  # in this order, so that it can be co
 
 
 class set_grad_enabled(_Block):
-    """Record a graph, or not, inside a ``with`` block or a decorated function; in this thread only.
+    """Record a graph from now on, or not; as a ``with`` block or a decorator until its end only. In this thread only.
+
+    As in PyTorch a call by itself stays in force: until the next such call, or the end of the block that it is in.
 
     >>> import treadle.autograd as ag
     >>> with ag.set_grad_enabled(False):
     ...     ag.is_grad_enabled()
     False
+    >>> before = ag.set_grad_enabled(False)
+    >>> ag.is_grad_enabled()
+    False
+    >>> after = ag.set_grad_enabled(True)
     """
 
     def __init__(self, mode: bool) -> None:
         self._wanted = _flag("set_grad_enabled", mode)
+        self._made: tuple[int, int, bool] | None = (threading.get_ident(), depth(), recording())
+        record(self._wanted)
+
+    def __enter__(self) -> None:
+        self._undo()
+        super().__enter__()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        self._undo()
+        return super().__call__(function)
+
+    def _undo(self) -> None:
+        """Take back what the call did by itself, once it turns out to be of a block or a decorator, in that place."""
+        made, self._made = self._made, None
+        if made is not None and made[:2] == (threading.get_ident(), depth()):
+            record(made[2])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_wanted": self._wanted, "_made": None}
 
 
 class no_grad(_Block):

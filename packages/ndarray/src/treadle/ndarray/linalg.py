@@ -5,6 +5,7 @@ Products and norms run on own kernels, decompositions through LAPACK (:mod:`trea
 
 import builtins
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from treadle.ndarray._array import NDArray
@@ -40,15 +41,16 @@ from treadle.ndarray.manipulation import (
     moveaxis,
     stack,
 )
+from treadle.ndarray.matrix_functions import exponential, reflections
 from treadle.ndarray.products import matmul, outer, tensordot, vecdot
 from treadle.ndarray.reductions import Axis, all, max, min, sum
 from treadle.ndarray.searching import count_nonzero
 from treadle.ndarray.windows import diagonal as _diagonal
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
-    "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
-    "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
+    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -111,6 +113,47 @@ def matrix_power(x: NDArray, n: int, /) -> NDArray:
         base = matmul(base, base) if exponent else base
     assert result is not None
     return result.copy() if result is array else result
+
+
+def matrix_exp(x: NDArray, /) -> NDArray:
+    """The exponentials 1 + x + x @ x / 2 + ... of matrices (..., n, n); halves are computed in float32.
+
+    Higham 2005, "The scaling and squaring method for the matrix exponential revisited".
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.matrix_exp(nd.asarray([[0.0, 2.0], [0.0, 0.0]])).tolist()
+    [[1.0, 2.0], [0.0, 1.0]]
+    """
+    array = _matrices(x, "matrix_exp", square=True)
+    if array.itemsize == 2:
+        return matrix_exp(array.astype("float32")).astype(array.dtype)
+    result: NDArray = exponential(_functions(), _itself, array, array)
+    return result
+
+
+def householder_product(x: NDArray, tau: NDArray, /) -> NDArray:
+    """The first n columns of the product of the reflections 1 - tau_i v_i v_i*, for x (..., m, n) and tau (..., k).
+
+    v_i is what column i of x has below the diagonal, after a 1 on it, as LAPACK's geqrf leaves it; k <= n <= m.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.householder_product(nd.asarray([[0.0], [1.0]]), nd.asarray([1.0])).tolist()
+    [[0.0], [-1.0]]
+    """
+    array, factors = _matrices(x, "householder_product"), as_array(tau)
+    if array.itemsize == 2:
+        wide = householder_product(array.astype("float32"), factors.astype("float32"))
+        return wide.astype(array.dtype)
+    result: NDArray = reflections(_functions(), _itself, array, factors.astype(array.dtype, copy=False))
+    return result
+
+
+def _functions() -> Any:
+    return sys.modules["treadle.ndarray"]
+
+
+def _itself(array: NDArray) -> NDArray:
+    return array
 
 
 def vector_norm(x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float = 2) -> NDArray:

@@ -78,7 +78,10 @@ class LBFGS(Optimizer):
         if closure is None:
             raise TypeError("LBFGS.step needs a closure that computes the loss and calls backward")
         options = self.param_groups[0]
-        state = self.state.setdefault(self._parameters()[0], {})
+        first = self._parameters()[0]
+        state = self.state.setdefault(first, {})
+        if self._kinds.get(first) != (first.dtype, first.device):
+            self._follow(first, state)
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss, loss, gradient = self._evaluated(closure)

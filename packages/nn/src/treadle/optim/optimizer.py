@@ -7,10 +7,14 @@ counters, so a graph that still needs the old values says so.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor, enable_grad
+from treadle.optim._step_hooks import add_step_hook
+
+if TYPE_CHECKING:
+    from treadle.nn.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "clear_gradients", "require"]
 
@@ -23,7 +27,8 @@ class Optimizer(ABC):
 
     Gradients accumulate until :meth:`zero_grad`: to train on batches too large for memory, call ``backward`` on each of
     n parts with the loss divided by n, and only then ``step`` and ``zero_grad``. Parameters of float16 and bfloat16
-    have a float32 state, and their steps are computed in float32.
+    have a float32 state, and their steps are computed in float32. Where a parameter was converted or moved since the
+    last step (``model.double()``, ``model.to(device)``), its state follows it at the next.
     """
 
     nonnegative: tuple[str, ...] = ("lr", "eps", "weight_decay")
@@ -36,6 +41,7 @@ class Optimizer(ABC):
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
         self.state: dict[Tensor, dict[str, Any]] = {}
+        self._kinds: dict[Tensor, tuple[nd.DType, nd.Device]] = {}  # of the parameter that each state fits
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
             raise TypeError("an optimizer takes an iterable of tensors or dicts, not one tensor: write [tensor]")
@@ -102,22 +108,48 @@ class Optimizer(ABC):
                 state = states.get(parameter)
                 if state is None:
                     state = states[parameter] = {}
-                try:
-                    if parameter.dtype.itemsize < 4 and not self.takes_halves(group):
-                        self._update_half(parameter, gradient.data, state, group)
-                    else:
-                        self.update(parameter, gradient.data, state, group)
-                except (nd.DeviceError, nd.DTypeError) as error:
-                    error.add_note(
-                        "if the parameters were moved or converted since the last step, their state follows by "
-                        "optimizer.load_state_dict(optimizer.state_dict())"
-                    )
-                    raise
+                dtype = parameter.dtype
+                if self._kinds.get(parameter) != (dtype, parameter.device):
+                    self._follow(parameter, state)
+                if dtype.itemsize < 4 and not self.takes_halves(group):
+                    self._update_half(parameter, gradient.data, state, group)
+                else:
+                    self.update(parameter, gradient.data, state, group)
         return loss
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> "RemovableHandle":
+        """Call ``hook(optimizer, args, kwargs)`` before each step; returns a handle whose ``remove`` ends that.
+
+        ``args`` begins with the optimizer, as PyTorch's does. The hook may give None, or other ``(args, kwargs)``.
+
+        >>> from treadle.optim import SGD
+        >>> optimizer = SGD([Tensor([1.0])], lr=0.1)
+        >>> handle = optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: print("before"))
+        >>> optimizer.step()
+        before
+        """
+        return add_step_hook(self, "before", hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> "RemovableHandle":
+        """Call ``hook(optimizer, args, kwargs)`` after each step; what it returns is not looked at.
+
+        >>> from treadle.optim import SGD
+        >>> optimizer = SGD([Tensor([1.0])], lr=0.1)
+        >>> with optimizer.register_step_post_hook(lambda optimizer, args, kwargs: print("after")):
+        ...     optimizer.step()
+        after
+        >>> optimizer.step()
+        """
+        return add_step_hook(self, "after", hook)
 
     def takes_halves(self, options: Mapping[str, Any]) -> bool:
         """Whether ``update`` serves float16 and bfloat16 parameters itself, with a float32 state."""
         return False
+
+    def _follow(self, parameter: Tensor, state: dict[str, Any]) -> None:
+        """Take the state along with a parameter that was converted or moved since the last step."""
+        state.update({name: self._restored(name, value, parameter) for name, value in state.items()})
+        self._kinds[parameter] = parameter.dtype, parameter.device
 
     def _update_half(
         self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]
@@ -176,6 +208,7 @@ class Optimizer(ABC):
             self._check_state(number, values, options[number])
             state[tensor] = {name: self._restored(name, value, tensor) for name, value in values.items()}
         self.state, self.param_groups = state, groups
+        self._kinds = {tensor: (tensor.dtype, tensor.device) for tensor in state}
 
     def _check_state(self, number: Any, values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         """ValueError for the state of another kind of optimizer."""

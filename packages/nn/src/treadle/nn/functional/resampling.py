@@ -27,6 +27,8 @@ _MODES = {
 }
 _BICUBIC = -0.75
 """The slope parameter a of Keys 1981 that PyTorch takes."""
+_BICUBIC_WIDE = -0.5
+"""The one with ``antialias``, where PyTorch and Pillow take that of Keys."""
 _DENSE = 8192
 """Up to so many elements, times the inputs of an output, a matrix is quicker than a sum over the inputs."""
 _LONGEST = 1 << 24
@@ -124,6 +126,29 @@ def _positions(length: int, size: int, scale: float | None, align_corners: bool)
     return [(at + 0.5) * step - 0.5 for at in range(size)]
 
 
+def _antialiased(cubic: bool) -> Callable[..., Rows]:
+    """Tables of the kernel, widened by the factor where outputs are fewer than inputs, with shares that sum to 1."""
+
+    def make(length: int, size: int, scale: float | None, align_corners: bool) -> Rows:
+        if align_corners:
+            step = (length - 1) / (size - 1) if size > 1 else 0.0
+        else:
+            step = 1.0 / scale if scale else length / size
+        wide = max(step, 1.0)
+        reach = (2.0 if cubic else 1.0) * wide
+        rows: Rows = []
+        for at in range(size):
+            center = (at + 0.5) * step
+            places = range(max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), length))
+            offsets = [abs(place - center + 0.5) / wide for place in places]
+            shares = [_cubic_weight(each, _BICUBIC_WIDE) if cubic else max(0.0, 1.0 - each) for each in offsets]
+            total = sum(shares) or 1.0
+            rows.append([(place, share / total) for place, share in zip(places, shares, strict=True)])
+        return rows
+
+    return make
+
+
 def _linear(length: int, size: int, scale: float | None, align_corners: bool) -> Rows:
     rows: Rows = []
     for position in _positions(length, size, scale, align_corners):
@@ -145,8 +170,7 @@ def _cubic(length: int, size: int, scale: float | None, align_corners: bool) -> 
     return rows
 
 
-def _cubic_weight(distance: float) -> float:
-    a = _BICUBIC
+def _cubic_weight(distance: float, a: float = _BICUBIC) -> float:
     if distance <= 1.0:
         return ((a + 2.0) * distance - (a + 3.0)) * distance * distance + 1.0
     if distance < 2.0:
@@ -167,12 +191,15 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """``(batch, channels, *lengths)`` resized to ``size``, or by ``scale_factor``, an int or float or one an axis.
 
     ``mode`` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
     "area". With ``align_corners`` the first and last elements keep their values, else the outer edges are aligned.
     ``scale_factor`` itself decides where outputs lie, unless ``recompute_scale_factor``, which takes the lengths'.
+    With ``antialias`` (bilinear and bicubic) an output that stands for several inputs is a mean of all of them, as
+    Pillow's resize computes it.
 
     >>> interpolate(Tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 2.0, 2.0]]]
@@ -185,12 +212,15 @@ def interpolate(
     linear = _MODES[mode] is not None
     if align_corners is not None and not linear:
         raise ValueError(f"interpolate: align_corners has no meaning for mode {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(f"interpolate: antialias is for bilinear and bicubic, not for mode {mode!r}")
     lengths = input.shape[2:]
     sizes, scales = _sizes(lengths, size, scale_factor, bool(recompute_scale_factor))
     if mode == "area":
         return resample(input, [averaging_matrix(a, b) for a, b in zip(lengths, sizes, strict=True)])
     if linear:
-        make: Callable[..., Rows] = _cubic if mode == "bicubic" else _linear
+        cubic = mode == "bicubic"
+        make: Callable[..., Rows] = _antialiased(cubic) if antialias else _cubic if cubic else _linear
         tables = [make(*each, bool(align_corners)) for each in zip(lengths, sizes, scales, strict=True)]
         return resample(input, tables)
     for axis, each in enumerate(zip(lengths, sizes, scales, strict=True), start=2):

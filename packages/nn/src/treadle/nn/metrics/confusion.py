@@ -17,23 +17,36 @@ __all__ = [
     "recall",
 ]
 
+_SUMMED = {"true": 1, "pred": 0, "all": None}
 _AVERAGES = ("macro", "micro", "weighted", None)
 
 
-def confusion_matrix(output: Tensor, target: Tensor, num_classes: int | None = None) -> nd.NDArray:
+def confusion_matrix(
+    output: Tensor, target: Tensor, num_classes: int | None = None, *, normalize: str | None = None
+) -> nd.NDArray:
     """How often class i (row) was taken for class j (column): int64, ``(num_classes, num_classes)``.
 
     ``output`` holds logits ``(rows, classes, ...)``, or class indices of ``target``'s shape, of an integer dtype.
-    ``num_classes`` is by default the number of logits, or the largest index and 1.
+    ``num_classes`` is by default the number of logits, or the largest index and 1. ``normalize`` gives shares instead,
+    float64: of what is of the class ("true", rows sum to 1), of what was taken for it ("pred", columns do), or of all
+    ("all"); 0 where there is nothing.
 
     >>> confusion_matrix(Tensor([0, 1, 1]), Tensor([0, 0, 1])).tolist()
     [[1, 1], [0, 1]]
+    >>> confusion_matrix(Tensor([0, 1, 1]), Tensor([0, 0, 1]), normalize="true").tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
     """
+    if normalize not in (None, *_SUMMED):
+        raise ValueError(f"confusion_matrix: normalize must be None, 'true', 'pred' or 'all', not {normalize!r}")
     predicted, actual, number = _indices(output, target, num_classes)
     flat = actual * number + predicted
     counts = nd.zeros(number * number, dtype=nd.int64, device=flat.device)
     ones = nd.ones(flat.shape, dtype=nd.int64, device=flat.device)
-    return nd.reshape(nd.scatter_add(counts, flat, ones), (number, number))
+    matrix = nd.reshape(nd.scatter_add(counts, flat, ones), (number, number))
+    if normalize is None:
+        return matrix
+    shares = matrix.astype(nd.float64)
+    return _share(shares, nd.sum(shares, axis=_SUMMED[normalize], keepdims=True))
 
 
 def precision(

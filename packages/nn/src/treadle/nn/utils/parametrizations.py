@@ -1,4 +1,4 @@
-"""Parametrizations of weights: by direction and length, and of spectral norm 1."""
+"""Parametrizations of weights: by direction and length, of spectral norm 1, and with orthonormal columns."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ from treadle.autograd import Tensor, no_grad
 from treadle.nn.functional.normalization import normalize
 from treadle.nn.layers.convolution_transposed import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from treadle.nn.module import Module
+from treadle.nn.utils._orthogonal import Orthogonal, OrthogonalFromBase, OrthogonalHouseholder
 from treadle.nn.utils.parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 _FIRST_ITERATIONS = 15
 
@@ -122,3 +123,36 @@ def spectral_norm(
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+
+
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
+    """Keep the columns of a weight (..., n, k) orthonormal, or its rows where n < k; unitary for complex ones.
+
+    ``orthogonal_map``: "matrix_exp" and "cayley" of a skew matrix, or "householder", a product of reflections, for
+    real weights. None: householder, but matrix_exp for square or complex weights. With ``use_trivialization`` the
+    weight is turned from a buffer ``base``, which a weight that is assigned replaces; without it only householder can
+    be assigned to. A weight that is not orthogonal becomes so. ValueError for another map, or less than 2 dimensions.
+    Lezcano-Casado 2019, "Trivializations for gradient-based optimization on manifolds".
+
+    >>> import treadle.nn as nn
+    >>> weight = orthogonal(nn.Linear(4, 2)).weight
+    >>> bool(nd.all(nd.abs((weight @ weight.T).data - nd.eye(2)) < 1e-5))
+    True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"{type(module).__name__} has no parameter {name!r} to parametrize")
+    if weight.ndim < 2:
+        raise nd.ShapeError(f"orthogonal: a weight of shape {weight.shape} is no matrix, and no stack of them")
+    is_complex = weight.dtype.kind == "c"
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or is_complex else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(f"orthogonal_map must be 'matrix_exp', 'cayley' or 'householder', not {orthogonal_map!r}")
+    if is_complex and orthogonal_map == "householder":
+        raise ValueError("orthogonal: householder is for real weights; write 'matrix_exp' or 'cayley'")
+    kind = OrthogonalHouseholder if orthogonal_map == "householder" else Orthogonal
+    made = (OrthogonalFromBase if use_trivialization else kind)(weight.shape, orthogonal_map)
+    return register_parametrization(module, name, made)
