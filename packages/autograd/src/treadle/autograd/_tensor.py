@@ -74,6 +74,11 @@ class Op:
     holomorphic = False
     selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
 
+    def __cinit__(self, *arguments: Any, **named: Any) -> None:
+        for value in arguments:
+            if isinstance(value, Tensor):
+                _op.without_operands(self, arguments)
+
     def __init__(self, *operands: Any) -> None:
         _op.without_configuration(self, operands)
 
