@@ -332,7 +332,7 @@ def test_a_matrix_with_nan_has_no_finite_decomposition(dtype: str, device: str) 
     sign, logarithm = nd.linalg.slogdet(x)
     values, vectors = nd.linalg.eigh(x)
     right = nd.ones((2, 1), dtype=dtype, device=device)
-    found = {
+    found: dict[str, tuple[nd.NDArray, Any]] = {
         "det": (nd.linalg.det(x), 8.0),
         "sign": (sign, 1.0),
         "logarithm": (logarithm, math.log(8.0)),
@@ -386,3 +386,45 @@ def test_complex_numbers_that_are_not_numbers_are_left_out(dtype: str, device: s
             found, expected = getattr(nd, name)(x, axis=axis).numpy(), getattr(np, name)(values, axis=axis)
             np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=name)
             assert found.dtype == expected.dtype
+
+
+class Whole:
+    """An integer of another library: sympy's, or a symbolic size."""
+
+    def __index__(self) -> int:
+        return 1
+
+
+X = nd.asarray([[1.0, 5.0, 2.0], [4.0, 0.0, 3.0]])
+OF_INTEGERS: dict[str, Callable[[Any], Any]] = {
+    "arange": lambda one: nd.arange(0, 4, one),
+    "expand_dims": lambda one: nd.expand_dims(X, axis=one),
+    "moveaxis": lambda one: nd.moveaxis(X, one, 0),
+    "array_split": lambda one: nd.array_split(X, one)[0],
+    "split": lambda one: nd.split(X, one)[0],
+    "as_strided": lambda one: nd.as_strided(nd.asarray([1, 2, 3], dtype="uint8"), (2,), (1,), offset=one),
+    "diff": lambda one: nd.diff(X, n=one),
+    "median": lambda one: nd.median(X, axis=one),
+    "nanquantile": lambda one: nd.nanquantile(X, 0.3, axis=one),
+    "roll": lambda one: nd.roll(X, one, axis=one),
+    "sliding_window_view": lambda one: nd.sliding_window_view(X, one, axis=one),
+    "tensordot": lambda one: nd.tensordot(X, X.T, axes=one),
+    "topk": lambda one: nd.topk(X, one)[0],
+    "vecdot": lambda one: nd.vecdot(X, X, axis=one),
+    "vector_norm": lambda one: nd.linalg.vector_norm(X, ord=one),
+    "fftshift": lambda one: nd.fft.fftshift(X, axes=one),
+    "sum": lambda one: nd.sum(X, axis=one),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_integers_of_other_libraries(name: str) -> None:
+    """What has ``__index__`` is an integer to NumPy, as an axis, a number of parts or an order."""
+    assert OF_INTEGERS[name](Whole()).tolist() == OF_INTEGERS[name](1).tolist()
+
+
+def test_choices_along_no_axis() -> None:
+    for axis in (2, -3, 2**70):
+        with pytest.raises(nd.TreadleError, match="choice"):
+            nd.random.choice(X, 2, axis=axis)
+    assert nd.random.choice(X, (), axis=-1).shape == (2,)

@@ -73,6 +73,7 @@ class Op:
 
     holomorphic = False
     selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
+    _is_direct: bool
 
     def __cinit__(self, *arguments: Any, **named: Any) -> None:
         for value in arguments:
@@ -84,8 +85,6 @@ class Op:
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
-
-    _is_direct: bool
 
     def _compute(self, inputs: "tuple[Tensor, ...]") -> Any:
         """Compiled families of ops, which set ``_is_direct``: the result's array, without the call of ``forward``."""

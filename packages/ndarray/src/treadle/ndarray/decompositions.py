@@ -2,8 +2,8 @@
 
 They and :mod:`treadle.ndarray.fft` are what the cpu device leaves to NumPy: arrays of the devices cpu and numpy are
 handed over and taken back without a copy (LAPACK makes its own), those of other devices travel through the host.
-Integers become float32; halves are computed in float32 and rounded. LAPACK's pivots pass over NaN, so that a matrix with
-NaN could have a determinant of 0: det, slogdet, inv, solve, eigh and eigvalsh give NaN for such a matrix of a stack.
+Integers become float32; halves are computed in float32 and rounded. LAPACK's pivots pass over NaN: a matrix with NaN
+could have a determinant of 0, so that det, slogdet, inv, solve, eigh and eigvalsh give NaN for such a one of a stack.
 """
 
 from typing import Any, NamedTuple
