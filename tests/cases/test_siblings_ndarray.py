@@ -321,3 +321,110 @@ def test_norms_of_matrices_without_elements(order: Any, shape: tuple[int, ...]) 
         assert function(x, ord=order).tolist() == np.zeros(shape[:-2]).tolist()
         with pytest.raises(nd.ShapeError):
             function(x, ord=-2)
+
+
+@each_device
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_a_matrix_with_nan_has_no_finite_decomposition(dtype: str, device: str) -> None:
+    """numpy/numpy#20280, pytorch/pytorch#134334: LAPACK passes over NaN; the others of a stack are unharmed."""
+    unharmed = np.asarray([[2.0, 0.0], [0.0, 4.0]])
+    x = nd.asarray(np.stack([unharmed, [[math.nan, 1.0], [1.0, 1.0]], unharmed]), dtype=dtype, device=device)
+    sign, logarithm = nd.linalg.slogdet(x)
+    values, vectors = nd.linalg.eigh(x)
+    right = nd.ones((2, 1), dtype=dtype, device=device)
+    found: dict[str, tuple[nd.NDArray, Any]] = {
+        "det": (nd.linalg.det(x), 8.0),
+        "sign": (sign, 1.0),
+        "logarithm": (logarithm, math.log(8.0)),
+        "inv": (nd.linalg.inv(x), np.diag([0.5, 0.25])),
+        "solve": (nd.linalg.solve(x, right), np.asarray([[0.5], [0.25]])),
+        "eigvalsh": (nd.linalg.eigvalsh(x), np.asarray([2.0, 4.0])),
+        "eigh": (values, np.asarray([2.0, 4.0])),
+        "vectors": (nd.abs(vectors), np.eye(2)),
+    }
+    for name, (result, expected) in found.items():
+        numbers = result.numpy()
+        assert np.isnan(numbers[1]).all(), name
+        np.testing.assert_allclose(numbers[[0, 2]], [expected, expected], rtol=2e-3, err_msg=name)
+    assert np.isnan(nd.linalg.solve(x[1], nd.ones((3, 2, 1), dtype=dtype, device=device)).numpy()).all()
+    assert nd.linalg.eigvalsh(nd.asarray([[1.0, math.nan], [0.0, 3.0]], device=device)).tolist() == [1.0, 3.0]
+
+
+def test_tolerances_of_ranks_that_compare_with_nothing() -> None:
+    """A NaN, which no singular value exceeds, made a matrix of zeros."""
+    x = nd.asarray(np.ones((2, 2, 2)))
+    for rtol in (math.nan, -1.0, nd.asarray([0.5, math.nan])):
+        for function in (nd.linalg.pinv, nd.linalg.matrix_rank):
+            with pytest.raises(ValueError, match="rtol must be 0 or more"):
+                function(x, rtol=rtol)
+    assert np.isnan(nd.linalg.pinv(nd.asarray([[math.inf, 1.0], [1.0, 1.0]])).numpy()).all()
+    with pytest.raises(nd.LinearAlgebraError, match="no rank"):
+        nd.linalg.matrix_rank(nd.asarray([[math.inf, 1.0], [1.0, 1.0]]))
+    assert nd.linalg.matrix_rank(x, rtol=nd.asarray([0.0, 1.0])).tolist()[1] == 0
+
+
+@each_device
+@pytest.mark.parametrize("name", ["irfft", "hfft", "fft", "ifft", "rfft", "ihfft"])
+def test_transforms_of_nothing_filled_up_are_zero(name: str, device: str) -> None:
+    """tensorflow/tensorflow#126898: what is filled up from no element at all was memory as it had been left."""
+    for norm in ("backward", "ortho", "forward"):
+        for axis, shape in ((0, (0, 3)), (1, (3, 0))):
+            nd.full((500,), 7.0)  # which lies in the cache afterwards
+            found = getattr(nd.fft, name)(nd.zeros(shape, device=device), n=6, axis=axis, norm=norm)
+            assert not found.numpy().any()
+    assert not nd.fft.irfftn(nd.zeros((0, 2), device=device), s=(3, 5), axes=(1, 0)).numpy().any()
+
+
+@each_device
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_that_are_not_numbers_are_left_out(dtype: str, device: str) -> None:
+    """pydata/xarray#6817: NaN in either part."""
+    values = np.asarray([[1 + 1j, complex(math.nan, 2), 2, complex(0, math.nan)], [1, 2j, 3, 4 - 1j]], dtype)
+    x = nd.asarray(values, device=device)
+    for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd"):
+        for axis in (None, 0, 1):
+            found, expected = getattr(nd, name)(x, axis=axis).numpy(), getattr(np, name)(values, axis=axis)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=name)
+            assert found.dtype == expected.dtype
+
+
+class Whole:
+    """An integer of another library: sympy's, or a symbolic size."""
+
+    def __index__(self) -> int:
+        return 1
+
+
+X = nd.asarray([[1.0, 5.0, 2.0], [4.0, 0.0, 3.0]])
+OF_INTEGERS: dict[str, Callable[[Any], Any]] = {
+    "arange": lambda one: nd.arange(0, 4, one),
+    "expand_dims": lambda one: nd.expand_dims(X, axis=one),
+    "moveaxis": lambda one: nd.moveaxis(X, one, 0),
+    "array_split": lambda one: nd.array_split(X, one)[0],
+    "split": lambda one: nd.split(X, one)[0],
+    "as_strided": lambda one: nd.as_strided(nd.asarray([1, 2, 3], dtype="uint8"), (2,), (1,), offset=one),
+    "diff": lambda one: nd.diff(X, n=one),
+    "median": lambda one: nd.median(X, axis=one),
+    "nanquantile": lambda one: nd.nanquantile(X, 0.3, axis=one),
+    "roll": lambda one: nd.roll(X, one, axis=one),
+    "sliding_window_view": lambda one: nd.sliding_window_view(X, one, axis=one),
+    "tensordot": lambda one: nd.tensordot(X, X.T, axes=one),
+    "topk": lambda one: nd.topk(X, one)[0],
+    "vecdot": lambda one: nd.vecdot(X, X, axis=one),
+    "vector_norm": lambda one: nd.linalg.vector_norm(X, ord=one),
+    "fftshift": lambda one: nd.fft.fftshift(X, axes=one),
+    "sum": lambda one: nd.sum(X, axis=one),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_integers_of_other_libraries(name: str) -> None:
+    """What has ``__index__`` is an integer to NumPy, as an axis, a number of parts or an order."""
+    assert OF_INTEGERS[name](Whole()).tolist() == OF_INTEGERS[name](1).tolist()
+
+
+def test_choices_along_no_axis() -> None:
+    for axis in (2, -3, 2**70):
+        with pytest.raises(nd.TreadleError, match="choice"):
+            nd.random.choice(X, 2, axis=axis)
+    assert nd.random.choice(X, (), axis=-1).shape == (2,)

@@ -1,11 +1,14 @@
 """Ops of the user's own: what forward and backward must give, and what they are told."""
 
+import os
 from typing import Any
 
 import pytest
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
+
+UNCOMPILED = bool(os.environ.get("TREADLE_TEST_UNCOMPILED"))
 
 
 def _leaf(*values: float) -> ag.Tensor:
@@ -227,6 +230,28 @@ def test_operands_are_no_configuration() -> None:
     for each in made:
         with pytest.raises(TypeError, match=rf"call the op on them: {each.__name__}\(\)\(\.\.\.\)"):
             each(x, x)
+
+
+@pytest.mark.skipif(UNCOMPILED, reason="uncompiled, there is no __cinit__ to see the operands")
+def test_operands_are_no_configuration_of_ops_that_have_one() -> None:
+    x = ag.ones((2, 2))
+    configured: tuple[Any, ...] = (ag.ops.Sum, ag.ops.Softmax, ag.ops.Concat, ag.ops.MatMul, ag.ops.Einsum, ag.ops.Conv)
+    for each in configured:  # Sum(x) kept x for its axis
+        with pytest.raises(TypeError, match=rf"call the op on them: {each.__name__}\(\)\(\.\.\.\)"):
+            each(x)
+
+
+def test_an_op_may_be_configured_by_a_tensor() -> None:
+    class Weighted(ag.Op):
+        def __init__(self, weight: ag.Tensor) -> None:
+            self.weight = weight
+
+        def forward(self, xp: Any, x: Any) -> Any:
+            return x * self.weight.data, ()
+
+    x = ag.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert Weighted(ag.Tensor(2.0))(x).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert ag.ops.GetItem(ag.Tensor([1, 0]))(x).tolist() == [[3.0, 4.0], [1.0, 2.0]]
 
 
 def test_an_array_of_another_library_is_called_so() -> None:

@@ -10,7 +10,7 @@ from treadle.ndarray import DTypeError, NDArray, TreadleError
 
 __all__ = [
     "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "miscounted",
-    "named", "refuse", "rule_of", "without_configuration",
+    "named", "refuse", "rule_of", "without_configuration", "without_operands",
 ]  # fmt: skip
 
 
@@ -44,6 +44,15 @@ def without_configuration(op: object, operands: tuple[Any, ...]) -> None:
     if operands:
         name = type(op).__name__
         raise TypeError(f"{name}(...) makes the op, and takes no operands; call the op on them: {name}()(...)")
+
+
+def without_operands(op: object, arguments: tuple[Any, ...]) -> None:
+    """What makes an op, given a tensor: ``Sum(x)`` would keep x for the axis. Indices may be tensors, and so may what
+    configures a user's own op."""
+    kind = type(op)
+    code = getattr(kind.__init__, "__code__", None)  # compiled classes see to it themselves
+    if code is not None and kind.__module__.startswith("treadle.") and "index" not in code.co_varnames:
+        without_configuration(op, arguments)
 
 
 def describe(op: object) -> str:

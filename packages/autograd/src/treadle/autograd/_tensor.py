@@ -73,14 +73,18 @@ class Op:
 
     holomorphic = False
     selects_part = False  # and has ``add_into(total, grad)``: in place, the gradient of the operand onto others
+    _is_direct: bool
+
+    def __cinit__(self, *arguments: Any, **named: Any) -> None:
+        for value in arguments:
+            if isinstance(value, Tensor):
+                _op.without_operands(self, arguments)
 
     def __init__(self, *operands: Any) -> None:
         _op.without_configuration(self, operands)
 
     def __call__(self, *inputs: Any) -> "Tensor":
         return apply(self, inputs)
-
-    _is_direct: bool
 
     def _compute(self, inputs: "tuple[Tensor, ...]") -> Any:
         """Compiled families of ops, which set ``_is_direct``: the result's array, without the call of ``forward``."""

@@ -139,7 +139,11 @@ def _converted(value: Any, hint: Any, device: Device | None) -> Any:
         return _all_converted(value, NDArray, device)
     if _wants_array(hint):
         return value if _fits(value, hint) else asarray(value, device=device)
-    return value.item() if _is_number_of_array(value) and not _takes(hint, value) else value
+    if _takes(hint, value):
+        return value
+    if _is_number_of_array(value):
+        return value.item()
+    return operator.index(value) if _is_foreign_integer(value, hint) else value
 
 
 def _takes(hint: Any, value: Any) -> bool:
@@ -164,6 +168,12 @@ def _is_number_of_array(value: Any) -> bool:
     if getattr(value, "shape", None) != () or not hasattr(value, "item") or hasattr(value, "filled"):
         return False
     return not getattr(value, "requires_grad", False)
+
+
+def _is_foreign_integer(value: Any, hint: Any) -> bool:
+    """Whether a value that is no int has ``__index__``, where the annotation names integers or sequences of them."""
+    integers = {hint, *typing.get_args(hint)} & {int, SupportsIndex}
+    return bool(integers) and not isinstance(value, int | NDArray) and _is_index(value)
 
 
 def _misfit(bound: inspect.BoundArguments, hints: dict[str, Any], op: str) -> ArgumentError | None:

@@ -2,7 +2,8 @@
 
 They and :mod:`treadle.ndarray.fft` are what the cpu device leaves to NumPy: arrays of the devices cpu and numpy are
 handed over and taken back without a copy (LAPACK makes its own), those of other devices travel through the host.
-Integers become float32; halves are computed in float32 and rounded.
+Integers become float32; halves are computed in float32 and rounded. LAPACK's pivots pass over NaN: a matrix with NaN
+could have a determinant of 0, so that det, slogdet, inv, solve, eigh and eigvalsh give NaN for such a one of a stack.
 """
 
 from typing import Any, NamedTuple
@@ -61,6 +62,27 @@ def matrices(x: NDArray, op: str, *, square: bool = False) -> NDArray:
     return array if array.dtype.kind in "fc" else array.astype("float32")
 
 
+_LOWER = ("eigh", "eigvalsh")
+_PASSING_OVER_NAN = ("det", "slogdet", "inv", "solve", *_LOWER)
+
+
+def _with_undefined(op: str, compute: Any, x: Any, *others: Any) -> Any:
+    """The results of a NumPy function, NaN for the matrices of x, in whose place it is given others, that have NaN."""
+    import numpy
+
+    undefined = numpy.isnan(numpy.tril(x) if op in _LOWER else x).any(axis=(-2, -1))
+    if not undefined.any():
+        return compute(x, *others)
+    results = compute(numpy.where(undefined[..., None, None], numpy.eye(x.shape[-1], dtype=x.dtype), x), *others)
+    parts = []
+    for part in results if isinstance(results, tuple) else (results,):
+        trailing = min(numpy.ndim(part) - undefined.ndim, 2)  # solve's others may have further leading axes
+        at = undefined[(..., *(None,) * trailing)]
+        nan = complex(numpy.nan, numpy.nan) if numpy.iscomplexobj(part) else numpy.nan
+        parts.append(numpy.where(at, numpy.asarray(nan, part.dtype), part))
+    return tuple(parts)
+
+
 def _by_lapack(op: str, *operands: NDArray, to_complex: bool = False, **options: Any) -> tuple[NDArray, ...]:
     """The results of NumPy's function of that name, on the operands' device."""
     import numpy
@@ -70,7 +92,9 @@ def _by_lapack(op: str, *operands: NDArray, to_complex: bool = False, **options:
         narrow, operands = operands[0].dtype, tuple(each.astype("float32") for each in operands)
     try:
         with numpy.errstate(all="ignore"):
-            results = getattr(numpy.linalg, op)(*(each.numpy() for each in operands), **options)
+            compute, values = getattr(numpy.linalg, op), [each.numpy() for each in operands]
+            passes = op in _PASSING_OVER_NAN
+            results = _with_undefined(op, compute, *values) if passes else compute(*values, **options)
     except numpy.linalg.LinAlgError as error:
         raise LinearAlgebraError(f"{op}: shape {operands[0].shape}: {error}") from None
     parts = [numpy.asarray(each) for each in (results if isinstance(results, tuple) else (results,))]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from treadle.ndarray._array import NDArray
+from treadle.ndarray._shapes import normalize_axis
 from treadle.ndarray.creation import DeviceLike, DTypeLike, Shape, as_array, asarray, full
 from treadle.ndarray.elementwise import ceil, exp, log, log1p, logical_not, maximum, sigmoid, where
 from treadle.ndarray.errors import ShapeError
@@ -195,7 +196,8 @@ class Distributions(Stream):
         if isinstance(x, NDArray):
             if x.ndim == 0:
                 raise ShapeError(f"choice: x is a 0-d array of {x.dtype.name}; give an int, or an array with an axis")
-            chosen = self.choice(x.shape[axis], shape, replace=replace, p=p, device=x.device)
+            count = x.shape[normalize_axis(axis, x.ndim, "choice")]
+            chosen = self.choice(count, shape, replace=replace, p=p, device=x.device)
             return take(x, chosen, axis=axis)
         count, lengths = operator.index(x), _shape(shape)
         size = math.prod(lengths)

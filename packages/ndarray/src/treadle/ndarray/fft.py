@@ -223,6 +223,9 @@ def _one_axis(function: str, values: Any, n: int, axis: int, norm: str) -> Any:
     double = values.real.dtype == numpy.float64
     real, wide = ("float64", "complex128") if double else ("float32", "complex64")
     out = numpy.empty(shape, real if function in _TO_REAL else wide)
+    if values.shape[axis] == 0:  # zeros alone; NumPy's irfft would leave out as it is
+        out[...] = 0
+        return out
     if function == "hfft":  # NumPy's own leaves out alone
         function, values, norm = "irfft", numpy.conjugate(values), _OTHER_NORM[norm]
     with numpy.errstate(all="ignore"):

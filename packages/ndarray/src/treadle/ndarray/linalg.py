@@ -31,8 +31,8 @@ from treadle.ndarray.decompositions import (
 from treadle.ndarray.decompositions import (
     matrices as _matrices,
 )
-from treadle.ndarray.elementwise import abs, pow, sqrt, square, where
-from treadle.ndarray.errors import ShapeError
+from treadle.ndarray.elementwise import abs, greater_equal, isnan, pow, sqrt, square, where
+from treadle.ndarray.errors import LinearAlgebraError, ShapeError
 from treadle.ndarray.hints import LINEAR_ALGEBRA, no_name
 from treadle.ndarray.manipulation import (
     broadcast_arrays,
@@ -43,7 +43,7 @@ from treadle.ndarray.manipulation import (
 )
 from treadle.ndarray.matrix_functions import exponential, reflections
 from treadle.ndarray.products import matmul, outer, tensordot, vecdot
-from treadle.ndarray.reductions import Axis, all, max, min, sum
+from treadle.ndarray.reductions import Axis, all, any, max, min, sum
 from treadle.ndarray.searching import count_nonzero
 from treadle.ndarray.windows import diagonal as _diagonal
 
@@ -240,19 +240,22 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: int | float | str
     return norms if keepdims else norms.view_squeezed((-2, -1))
 
 
-def _threshold(values: NDArray, shape: tuple[int, ...], rtol: float | NDArray | None) -> NDArray:
-    """Below which singular values count as zero: (..., 1). ``values`` must not be empty."""
+def _vanishing(op: str, values: NDArray, shape: tuple[int, ...], rtol: float | NDArray | None) -> NDArray:
+    """Which singular values count as zero. ``values`` must not be empty."""
     if rtol is None:
         rtol = builtins.max(shape[-2:]) * finfo(values.dtype).eps
+    elif not all(greater_equal(rtol, 0)):
+        raise ValueError(f"{op}: rtol must be 0 or more, not {rtol}")
     elif isinstance(rtol, NDArray):
         rtol = rtol[..., None]
-    return max(values, axis=-1, keepdims=True) * rtol
+    return values <= max(values, axis=-1, keepdims=True) * rtol
 
 
 def matrix_rank(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
     """How many singular values of matrices (..., m, n) exceed ``rtol`` times the largest, as int64.
 
-    ``rtol`` may be an array for the stack; None: max(m, n) times the dtype's eps.
+    ``rtol`` may be an array for the stack; None: max(m, n) times the dtype's eps. Raises ValueError for one that is
+    negative or NaN, LinearAlgebraError for singular values that are NaN.
 
     >>> import treadle.ndarray as nd
     >>> nd.linalg.matrix_rank(nd.ones((3, 2))).item()
@@ -262,7 +265,9 @@ def matrix_rank(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArra
     values = svdvals(array)
     if values.shape[-1] == 0:
         return count_nonzero(values, axis=-1)
-    return count_nonzero(values > _threshold(values, array.shape, rtol), axis=-1)
+    if any(isnan(values)):
+        raise LinearAlgebraError(f"matrix_rank: shape {array.shape}: matrices with NaN or infinities have no rank")
+    return count_nonzero(~_vanishing("matrix_rank", values, array.shape, rtol), axis=-1)
 
 
 def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
@@ -278,7 +283,7 @@ def pinv(x: NDArray, /, *, rtol: float | NDArray | None = None) -> NDArray:
     if array.size == 0:
         return matrix_transpose(array).copy()
     u, s, vh = svd(array, full_matrices=False)
-    inverse = where(s > _threshold(s, array.shape, rtol), 1.0 / s, 0.0)
+    inverse = where(_vanishing("pinv", s, array.shape, rtol), 0.0, 1.0 / s)
     return matmul(matrix_transpose(conj(vh)) * inverse[..., None, :], matrix_transpose(conj(u)))
 
 

@@ -1,7 +1,11 @@
-"""Reductions that leave NaN out. Integers and booleans have none: there they are the plain reductions."""
+"""Reductions that leave NaN out. Integers and booleans have none: there they are the plain reductions.
+
+A complex number is NaN where either part is; those that choose the largest or smallest refuse complex numbers.
+"""
 
 from treadle.ndarray import reductions
 from treadle.ndarray._array import NDArray
+from treadle.ndarray.complex_parts import imag, real
 from treadle.ndarray.creation import DTypeLike, as_array
 from treadle.ndarray.elementwise import divide, equal, isnan, sqrt, square, where
 from treadle.ndarray.errors import ShapeError
@@ -85,7 +89,7 @@ def nanmean(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> NDAr
     if array.itemsize == 2:  # halves: in float32, rounded once
         return nanmean(array.astype("float32"), axis=axis, keepdims=keepdims).astype(array.dtype)
     total = reductions.sum(_filled(array, 0.0), axis=axis, keepdims=keepdims)
-    return divide(total, _count(array, axis, keepdims))
+    return divide(total, reductions.sum(~isnan(array), axis=axis, keepdims=keepdims).astype(array.dtype))
 
 
 def nanvar(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> NDArray:
@@ -100,8 +104,9 @@ def nanvar(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdim
         wide = array.astype("float32")
         return nanvar(wide, axis=axis, correction=correction, keepdims=keepdims).astype(array.dtype)
     deviations = array - nanmean(array, axis=axis, keepdims=True)
-    squares = reductions.sum(_filled(square(deviations), 0.0, at=array), axis=axis, keepdims=keepdims)
-    count = _count(array, axis, keepdims)
+    squares = square(real(deviations)) + square(imag(deviations)) if array.dtype.kind == "c" else square(deviations)
+    squares = reductions.sum(_filled(squares, 0.0, at=array), axis=axis, keepdims=keepdims)
+    count = reductions.sum(~isnan(array), axis=axis, keepdims=keepdims).astype(squares.dtype)
     return where(count > correction, divide(squares, count - correction), float("nan"))
 
 
@@ -114,7 +119,8 @@ def nanstd(x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdim
     """
     array = _floating(x)
     wide = array.astype("float32") if array.itemsize == 2 else array
-    return sqrt(nanvar(wide, axis=axis, correction=correction, keepdims=keepdims)).astype(array.dtype, copy=False)
+    deviation = sqrt(nanvar(wide, axis=axis, correction=correction, keepdims=keepdims))
+    return deviation.astype(array.dtype) if array.itemsize == 2 else deviation
 
 
 def _index(op: str, x: NDArray, axis: int | None, keepdims: bool) -> NDArray:
@@ -134,18 +140,13 @@ def _index(op: str, x: NDArray, axis: int | None, keepdims: bool) -> NDArray:
 
 def _floating(x: NDArray) -> NDArray:
     array = as_array(x)
-    return array if array.dtype.kind == "f" else array.astype("float32")
+    return array if array.dtype.kind in "fc" else array.astype("float32")
 
 
 def _filled(x: NDArray, value: float, at: NDArray | None = None) -> NDArray:
     """x with a value where it, or ``at``, is NaN."""
     array = as_array(x)
-    return where(isnan(array if at is None else at), value, array) if array.dtype.kind == "f" else array
-
-
-def _count(x: NDArray, axis: Axis, keepdims: bool) -> NDArray:
-    """How many elements are not NaN, in x's dtype."""
-    return reductions.sum(~isnan(x), axis=axis, keepdims=keepdims).astype(x.dtype)
+    return where(isnan(array if at is None else at), value, array) if array.dtype.kind in "fc" else array
 
 
 def _undefined_without_numbers(chosen: NDArray, x: NDArray, axis: Axis, keepdims: bool) -> NDArray:
