@@ -5,7 +5,7 @@ They take dense arrays of float32 or float64 on the cpu. Blocks are cut by shape
 every number of threads.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 from libc.string cimport memset
 
 from treadle.ndarray._strided cimport Strided, allocate
@@ -101,16 +101,13 @@ cdef void _pool_block(void *context, int64_t block) noexcept nogil:
                              job.out + plane * job.places * job.itemsize, job.indices + plane * job.places)
 
 
-cdef int64_t MOST = <int64_t>1 << 62
-
-
 cdef int64_t _read_axes(object given, int64_t filling, int64_t *to) except -1:
-    """Up to three numbers, those of missing axes in front; their product, or MOST where it is larger."""
+    """Up to three numbers, those of missing axes in front; their product, or INT64_MAX where it is larger."""
     cdef int axis, missing = 3 - <int>len(given)
     cdef int64_t product = 1
     for axis in range(3):
         to[axis] = filling if axis < missing else given[axis - missing]
-        product = product * to[axis] if to[axis] == 0 or product <= MOST // to[axis] else MOST
+        product = product * to[axis] if to[axis] == 0 or product <= INT64_MAX // to[axis] else INT64_MAX
     return product
 
 
@@ -131,7 +128,7 @@ def max_pool(Strided x not None, tuple places, geometry):
     _read_axes(geometry.stride, 1, pool.stride)
     _read_axes(geometry.dilation, 1, pool.dilation)
     _read_axes([before for before, _ in geometry.padding], 0, pool.padding)
-    if (job.width >= 1 << 30 or not 0 < job.places < MOST
+    if (job.width >= 1 << 30 or not 0 < job.places < INT64_MAX
             or max(pool.stride[2], pool.dilation[2], pool.kernel[2]) > TD_POOL_STAGE
             or 17 * pool.stride[2] + pool.kernel[2] * pool.dilation[2] > TD_POOL_STAGE):
         return None
