@@ -24,6 +24,15 @@ TOOLS = {
 ARCHITECTURE = ("-mcpu=cortex-m7", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv5-d16")
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-ffp-contract=off")
 INSTRUCTIONS_A_TICK = 40
+WEIGHTS = """
+    .section .rodata.weights, "a"
+    .balign 16
+    .global weights_begin, weights_end
+weights_begin:
+    .incbin "{}"
+weights_end:
+"""
+"""The binary of weights as a part of the flash's image, with names for its ends."""
 
 
 def missing() -> list[str]:
@@ -61,6 +70,10 @@ def run(
     elf = folder / "board.elf"
     linker = ["-nostartfiles", "--specs=nosys.specs", f"-Wl,-T,{HERE / 'board.ld'}", "-Wl,--no-warn-rwx-segments"]
     sources = [str(HERE / "board.c"), str(folder / "main.c"), str(model)]
+    if written.weights is not None:
+        (folder / "weights.bin").write_bytes(written.weights)
+        (folder / "weights.S").write_text(WEIGHTS.format(folder / "weights.bin"))
+        sources.append(str(folder / "weights.S"))
     subprocess.run([*compiler, "-o", str(elf), *sources, *linker, "-lm"], check=True)
     machine = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-serial", "none"]
     counted = ["-icount", "shift=0", "-semihosting-config", "enable=on,target=native", "-kernel", str(elf)]
@@ -110,7 +123,11 @@ def main_source(written: CSource, calls: Sequence[tuple[np.ndarray, ...]], state
             lines.append(f"static const {_c_type(each.dtype)} x{number}_{at}[] = {{{items}}};")
     for at, value in enumerate(program.outputs):
         lines.append(f"static {_c_type(np.dtype(value.dtype.name))} y{at}[{max(value.size, 1)}];")
-    lines += ["", "int main(void)", "{", "    uint32_t counted;"]
+    apart = written.weights is not None
+    lines += ["", *(["extern const unsigned char weights_begin[], weights_end[];", ""] if apart else [])]
+    lines += ["int main(void)", "{", "    uint32_t counted;"]
+    bind = f"{written.name}_bind(weights_begin, (size_t)(weights_end - weights_begin)) || {written.name}_verify()"
+    lines += [f"    if ({bind}) return 2;"] if apart else []
     for number, inputs in enumerate(calls):
         arguments = [f"x{number}_{at}" for at in range(len(inputs))] + [f"y{at}" for at in range(len(program.outputs))]
         lines += [

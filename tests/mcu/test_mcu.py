@@ -48,6 +48,21 @@ def test_inference(name: str, integer: bool, tmp_path: Path) -> None:
     _sizes_hold(written, found)
 
 
+@pytest.mark.parametrize(("name", "integer"), [("cnn", False), ("mlp", True)])
+def test_weights_that_lie_apart_in_flash(name: str, integer: bool, tmp_path: Path) -> None:
+    """Bound where the image has them; the same bits as with the weights in the C file, at the same sizes."""
+    inputs = [(each,) for each in model(name).inputs[:SHOWN]]
+    together = harness.run(write_c(program(name, integer), name), inputs, tmp_path / "together")
+    written = write_c(program(name, integer), name, apart=True)
+    assert written.weights is not None
+    found = harness.run(written, inputs, tmp_path / "apart")
+    for (one,), (other,) in zip(found.outputs, together.outputs, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert found.constants + len(written.weights) == pytest.approx(written.constant_bytes, rel=0.01, abs=32)
+    assert found.code <= written.code_bytes
+    assert found.memory == pytest.approx(together.memory, abs=16)
+
+
 def _sizes_hold(written: CSource, found: harness.Run) -> None:
     assert found.constants == pytest.approx(written.constant_bytes, rel=0.01, abs=32)
     assert found.code <= written.code_bytes <= 8 * found.code

@@ -209,11 +209,11 @@ def logsumexp(x: NDArray, /, axis: Axis = None, *, keepdims: bool = False) -> ND
     array = as_array(x)
     if array.itemsize == 2 and array.dtype.kind == "f":
         return logsumexp(array.astype("float32"), axis=axis, keepdims=keepdims).astype(array.dtype)
-    axes = _families.normal_axes("logsumexp", array, axis)
+    axes, array = _families.normal_axes("logsumexp", array, axis), _floating(array)
     if len(axes) == 1:
-        fused = _reduced_by_backend("logsumexp", _floating(array), axes, axes[0])
+        fused = _reduced_by_backend("logsumexp", array, axes, axes[0])
         if fused is None:
-            fused = _fused.softmax("logsumexp", _floating(array), axes[0])
+            fused = _fused.softmax("logsumexp", array, axes[0])
         if fused is not None:
             return fused if keepdims else squeeze(fused, axis=axes[0])
     return _composed_logsumexp(array, axes, keepdims)

@@ -214,15 +214,15 @@ def check_name(name: str) -> None:
         raise ExportError(f"export to C: {name!r} means something else in C; choose another name")
 
 
-def check_unused(name: str, helpers: Iterable[str]) -> None:
+def check_unused(name: str, helpers: Iterable[str], apart: bool = False) -> None:
     """Raise ExportError where the function would be called as something else that the file has is."""
-    if name in helpers or name in ("arena", "fault"):
+    if name in helpers or name in ("arena", "fault") or (apart and name in ("weights", "word_at")):
         raise ExportError(f"export to C: the generated code has something else called {name!r}; choose another name")
 
 
 def name_states(program: Program, function: str) -> None:
     """Name the arrays that the caller sees: what is learned and kept, with the function's name in front."""
-    used: set[str] = {function}
+    used: set[str] = {function, f"{function}_bind", f"{function}_verify"}
     for at, state in enumerate(program.states):
         wanted = f"{function}_{clean(state.name) or at}"
         symbol, count = wanted, 2

@@ -17,6 +17,7 @@ from treadle.autograd.export.c_panels import gather_columns
 from treadle.autograd.export.c_products import product_kernel
 from treadle.autograd.export.c_selections import FAULT
 from treadle.autograd.export.c_text import Writer, index_text, merge, name_of
+from treadle.autograd.export.c_weights import Weights
 from treadle.autograd.export.expressions import Access, Plan, is_elementwise, plan
 from treadle.autograd.export.products import PRODUCTS
 from treadle.autograd.export.program import Call, Origin, Program, Role, Value, dense_strides
@@ -36,6 +37,7 @@ class CSource:
     """The text of the file and of its header, and what they cost.
 
     ``constant_bytes``, with the first values of states, go to flash, ``arena_bytes`` and ``state_bytes`` to RAM;
+    ``weights`` is the binary that holds them where they are apart, else None;
     ``code_bytes`` are more than the machine code takes, whose size is the compiler's matter;
     ``products`` are the multiply-accumulates of a run.
     """
@@ -51,6 +53,7 @@ class CSource:
     steps: int
     arena: Arena
     program: Program
+    weights: bytes | None = None
 
 
 def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
@@ -65,8 +68,8 @@ def kernel_of(root: Call, planned: Plan, target: Target) -> Kernel:
     return c_moves.kernel(root, planned, target)
 
 
-def write_c(program: Program, name: str = "model", target: Target | None = None) -> CSource:
-    """The C of a program. ``name`` is that of the function."""
+def write_c(program: Program, name: str = "model", target: Target | None = None, apart: bool = False) -> CSource:
+    """The C of a program. ``name`` is that of the function; ``apart``: the weights in a binary of their own."""
     target = Target() if target is None else target
     if not isinstance(target, Target):
         raise ExportError(f"export to C: target is {target!r}; give a treadle.autograd.export.Target")
@@ -83,12 +86,12 @@ def write_c(program: Program, name: str = "model", target: Target | None = None)
     for kernel in kernels:
         if not any(each.size for each in kernel.writes):
             kernel.lines = []
-    check_unused(name, {helper for each in kernels for helper in each.helpers})
+    check_unused(name, {helper for each in kernels for helper in each.helpers}, apart)
     outside = {id(each) for each in program.outputs if each.role is Role.COMPUTED and _direct(each, program)}
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
     states = written_to_states(program, kernels)
     arena = lay_out(kernels, outside | set(states), kept)
-    writer = _File(program, name, kernels, arena, outside, states)
+    writer = _File(program, name, kernels, arena, outside, states, apart)
     return writer.source()
 
 
@@ -148,7 +151,7 @@ class _File:
 
     def __init__(
         self, program: Program, name: str, kernels: list[Kernel], arena: Arena, outside: set[int],
-        states: dict[int, Value],
+        states: dict[int, Value], apart: bool,
     ) -> None:  # fmt: skip
         self.program = program
         self.modules = ModuleNames(call.origin.scope for call in program.calls)
@@ -157,6 +160,8 @@ class _File:
         self.arena = arena
         self.outside = outside
         self.states = states  # by id of their new values, which are written in place
+        self.apart = apart
+        self.weights: Weights | None = None
         self.faults = any(FAULT in line for kernel in kernels for line in kernel.lines)
         self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
         self.starts: dict[tuple[int, int], int] = {}  # by kernel and id of a value: the first element that is read
@@ -174,15 +179,21 @@ class _File:
         helpers: dict[str, str] = {}
         for kernel in self.kernels:
             helpers.update(kernel.helpers)
+        if self.apart:
+            self.weights = Weights(self.name, constants, self.program.states)
         parts = [self._head(), *self._arrays(constants)]
         functions = [*helpers.values(), *self._functions(), self._main()]
-        parts, code = parts + functions, "\n".join(functions)
+        functions += [self.weights.functions()] if self.weights is not None else []
+        source, binary, code = "\n".join(parts + functions), None, "\n".join(functions)
         states = sum(each.nbytes for each in self.program.states)
         first = sum(each.nbytes for each in self.program.states if bool(nd.any(each.example != 0)))
         flash = sum(each.nbytes for each in constants.values()) + first
+        if self.weights is not None:
+            source, binary = self.weights.finished(source)
+            flash = len(binary)
         return CSource(
-            self.name, "\n".join(parts), self._header(), flash, self.arena.size, states, _CODE * code.count(";"),
-            sum(each.products for each in self.kernels), len(self.kernels), self.arena, self.program,
+            self.name, source, self._header(), flash, self.arena.size, states, _CODE * code.count(";"),
+            sum(each.products for each in self.kernels), len(self.kernels), self.arena, self.program, binary,
         )  # fmt: skip
 
     # --- the parts --------------------------------------------------------------------------------------------------
@@ -207,7 +218,8 @@ class _File:
 
     def _header(self) -> str:
         guard = f"TREADLE_{self.name}_H"  # in the name's own case, and no one else's
-        lines = [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "/*"]
+        stddef = ["#include <stddef.h>"] if self.apart else []
+        lines = [f"#ifndef {guard}", f"#define {guard}", "", *stddef, "#include <stdint.h>", "", "/*"]
         for each, shown in [
             *((each, each.symbol) for each in self.program.inputs),
             *((each, f"output{at}") for at, each in enumerate(self.program.outputs)),
@@ -217,12 +229,18 @@ class _File:
             f"extern {C_TYPES[each.dtype.name]} {each.symbol}[{max(each.size, 1)}]; /* shape {each.shape} */"
             for each in self.program.states
         ]
-        lines.append(" * Returns 0, or 1 where an index lay outside of its array. The arrays must not overlap.")
+        unbound = f" 2 before {self.name}_bind() has returned 0." if self.apart else ""
+        lines.append(
+            f" * Returns 0, or 1 where an index lay outside of its array.{unbound} The arrays must not overlap."
+        )
         opened = ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
         closed = ["#ifdef __cplusplus", "}", "#endif"]
-        return "\n".join([*lines, " */", *opened, f"{self._signature()};", *states, *closed, "", "#endif", ""])
+        bound = self.weights.declarations() if self.weights is not None else []
+        return "\n".join([*lines, " */", *opened, f"{self._signature()};", *states, *bound, *closed, "", "#endif", ""])
 
     def _arrays(self, constants: dict[str, Value]) -> list[str]:
+        if self.weights is not None:
+            return self.weights.arrays()
         parts = []
         for name, value in constants.items():
             parts.append(array_source(f"static const {C_TYPES[value.dtype.name]} {name}", value))
@@ -306,6 +324,7 @@ class _File:
 
     def _main(self) -> str:
         lines = [self._signature(), "{"]
+        lines += ["    if (weights == NULL) return 2;"] if self.apart else []
         lines += ["    fault = 0;"] if self.faults else []
         used = "\n".join(line for kernel in self.kernels for line in kernel.lines)
         for each in self.program.inputs:

@@ -33,6 +33,7 @@ def to_c(
     target: Target | None = None,
     verify: bool = True,
     compiler: str | Sequence[str] | None = None,
+    weights: str | os.PathLike[str] | None = None,
 ) -> ExportReport:
     """Write a callable over tensors as a self-contained C99 file and its header.
 
@@ -50,6 +51,10 @@ def to_c(
 
     With the device's ``compiler`` and its options (``"arm-none-eabi-gcc -O2 -mcpu=cortex-m7 -mthumb"``) the size of the
     code in the report is that of the object file; without one it is an upper bound.
+
+    With ``weights``, the path of a binary, they go there instead of into the C file, and the device reads them where
+    the binary is mapped, in flash or a file: ``model_bind(address, bytes)`` checks it, and must return 0 before the
+    first run. Its format is told in :mod:`treadle.autograd.export.c_weights`.
 
     Raises ExportError where the callable cannot be exported, naming the node and the line; OSError for the files.
     Nothing is left half-written.
@@ -73,13 +78,19 @@ def to_c(
     losses = None
     if quantize is not None:
         program, losses = quantized(program, quantize)
-    written = write_c(program, name, target)
+    written = write_c(program, name, target, apart=weights is not None)
     code = written.code_bytes if compiler is None else code_bytes(written, compiler)
     header = source.with_name(f"{name}.h")
-    write_whole({source: written.source.encode(), header: written.header.encode()})
+    files = {source: written.source.encode(), header: written.header.encode()}
+    binary = None if weights is None else Path(weights)
+    if binary is not None and written.weights is not None:
+        if binary.resolve() in (source.resolve(), header.resolve()):
+            raise ExportError(f"to_c: weights={str(binary)!r} is where the C file or its header goes")
+        files[binary] = written.weights
+    write_whole(files)
     return ExportReport(
         source, header, written.constant_bytes, written.arena_bytes + written.state_bytes, written.products,
-        written.steps, losses, code, compiler is not None,
+        written.steps, losses, code, compiler is not None, binary,
     )  # fmt: skip
 
 

@@ -42,9 +42,9 @@ class QuantizationReport:
 class ExportReport:
     """The files that were written, and their cost: bytes of flash and RAM, and multiply-accumulates of a run.
 
-    ``flash`` counts the weights and tables and not the code. ``code``, without ``math.h``, is an upper bound, or if
-    ``measured`` what the device's compiler makes; ``ram`` the arena and, for training, what is learned and kept; not
-    the stack, nor the caller's inputs and outputs.
+    ``flash`` counts the weights and tables, also where they are in the binary ``weights``, and not the code. ``code``,
+    without ``math.h``, is an upper bound, or if ``measured`` what the device's compiler makes; ``ram`` the arena and,
+    for training, what is learned and kept; not the stack, nor the caller's inputs and outputs.
     ``quantization`` has a row of errors a layer.
     """
 
@@ -57,6 +57,7 @@ class ExportReport:
     quantization: QuantizationReport | None = None
     code: int = 0
     measured: bool = False
+    weights: Path | None = None
 
     def fits(self, ram: int | None = None, flash: int | None = None) -> bool:
         """Whether it fits in so many bytes of each, the code at its bound unless measured; None is no limit."""

@@ -33,7 +33,8 @@ def code_bytes(written: CSource, compiler: str | Sequence[str]) -> int:
         source.write_bytes(written.source.encode())
         Path(folder, f"{written.name}.h").write_bytes(written.header.encode())
         run_compiler([*command, "-c", "-o", str(made), str(source)], made)
-        code = flash_bytes(made.read_bytes()) - written.constant_bytes
+        apart = 0 if written.weights is None else len(written.weights)
+        code = flash_bytes(made.read_bytes()) - (written.constant_bytes - apart)
     if code < 0:
         raise ExportError("the size of the code: the object file has none; leave link-time optimization (-flto) out")
     return code
