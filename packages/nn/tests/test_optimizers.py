@@ -1,5 +1,6 @@
 """Optimizers: single steps by hand, state and errors; ``parity`` has long runs against PyTorch."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -394,3 +395,26 @@ def test_the_moments_keep_their_values_as_they_follow() -> None:
     steps(parameter, optimizer, [1e-3])
     parameter.data = parameter.data.astype(nd.float64)
     assert steps(parameter, optimizer, [1e-3]) == pytest.approx([0.9818181818181819], rel=1e-6)
+
+
+class Counting(optim.Optimizer):
+    """With a state of shapes of its own, and plain values in it."""
+
+    def update(self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]) -> None:
+        if not state:
+            state.update(row=nd.zeros(7, device="cpu"), seen=nd.zeros(2, dtype=nd.int64, device="cpu"), note=["a"])
+        state["row"] += 1.0
+        parameter.data[...] = parameter.data - gradient
+
+
+def test_a_state_of_another_shape_follows_as_well() -> None:
+    parameter = leaf([1.0], nd.float32)
+    optimizer = Counting([parameter], {})
+    optimizer.state[parameter] = {}
+    steps(parameter, optimizer, [1.0, 1.0])
+    parameter.data = parameter.data.astype(nd.float64)
+    steps(parameter, optimizer, [1.0, 1.0])
+    state = copy.deepcopy(optimizer).state.popitem()[1]
+    assert state["row"].dtype == nd.float64
+    assert state["row"].tolist() == [4.0] * 7
+    assert (state["seen"].dtype, state["note"]) == (nd.int64, ["a"])

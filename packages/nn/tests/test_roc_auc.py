@@ -67,3 +67,12 @@ def test_arguments() -> None:
     for wrong in ([0, 2], [-1, 0], [0.5, 1.0]):
         with pytest.raises(nd.IndexingError, match="0 to 1"):
             metrics.roc_auc(Tensor([0.1, 0.2]), Tensor(wrong))
+
+
+def test_a_state_saved_before_there_were_options() -> None:
+    metric = metrics.ROCAUC("weighted")
+    saved = {"scores": [nd.asarray([0.1, 0.4])], "targets": [nd.asarray([0, 1])]}
+    metric.load_state_dict(saved)
+    assert (metric.compute().item(), metric.average) == (1.0, "weighted")
+    with pytest.raises(ValueError, match="ROCAUC"):
+        metric.load_state_dict({"scores": []})

@@ -61,11 +61,11 @@ class Adam(Optimizer):
             state["step"] = 0
             state["exp_avg"] = fresh_state(parameter.data)
             state["exp_avg_sq"] = fresh_state(parameter.data)
-        state["step"] += 1
+        step = state["step"] = state["step"] + 1
         if options["amsgrad"]:
             moments = [moment(parameter.data, state, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")]
             for block in blocks([parameter.data, gradient, *moments]):
-                _amsgrad_step(*block, step=state["step"], options=options)
+                _amsgrad_step(*block, step=step, options=options)
             return
         beta1, beta2 = options["betas"]
         nd.adam_step(
@@ -79,7 +79,7 @@ class Adam(Optimizer):
             eps=options["eps"],
             weight_decay=options["weight_decay"],
             decoupled=options["decoupled_weight_decay"],
-            step=state["step"],
+            step=step,
             maximize=options["maximize"],
         )
 

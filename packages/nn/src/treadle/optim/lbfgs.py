@@ -78,10 +78,7 @@ class LBFGS(Optimizer):
         if closure is None:
             raise TypeError("LBFGS.step needs a closure that computes the loss and calls backward")
         options = self.param_groups[0]
-        first = self._parameters()[0]
-        state = self.state.setdefault(first, {})
-        if self._kinds.get(first) != (first.dtype, first.device):
-            self._follow(first, state)
+        state = self._following(self._parameters()[0])
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss, loss, gradient = self._evaluated(closure)

@@ -41,7 +41,6 @@ class Optimizer(ABC):
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
         self.state: dict[Tensor, dict[str, Any]] = {}
-        self._kinds: dict[Tensor, tuple[nd.DType, nd.Device]] = {}  # of the parameter that each state fits
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
             raise TypeError("an optimizer takes an iterable of tensors or dicts, not one tensor: write [tensor]")
@@ -99,22 +98,20 @@ class Optimizer(ABC):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        states = self.state
+        states, update = self.state, self.update
         for group in self.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
                 if gradient is None:
                     continue
                 state = states.get(parameter)
-                if state is None:
-                    state = states[parameter] = {}
-                dtype = parameter.dtype
-                if self._kinds.get(parameter) != (dtype, parameter.device):
-                    self._follow(parameter, state)
-                if dtype.itemsize < 4 and not self.takes_halves(group):
+                values = parameter.data
+                if type(state) is not _State or state.dtype is not values.dtype or state.device is not values.device:
+                    state = self._following(parameter)
+                if state.is_half and not self.takes_halves(group):
                     self._update_half(parameter, gradient.data, state, group)
                 else:
-                    self.update(parameter, gradient.data, state, group)
+                    update(parameter, gradient.data, state, group)
         return loss
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> "RemovableHandle":
@@ -146,10 +143,12 @@ class Optimizer(ABC):
         """Whether ``update`` serves float16 and bfloat16 parameters itself, with a float32 state."""
         return False
 
-    def _follow(self, parameter: Tensor, state: dict[str, Any]) -> None:
-        """Take the state along with a parameter that was converted or moved since the last step."""
-        state.update({name: self._restored(name, value, parameter) for name, value in state.items()})
-        self._kinds[parameter] = parameter.dtype, parameter.device
+    def _following(self, parameter: Tensor) -> "_State":
+        """The state of a parameter that is new, or was converted or moved since the last step: taken along."""
+        state = self.state[parameter] = _State(_along(self.state.get(parameter, {}), parameter))
+        state.dtype, state.device = parameter.dtype, parameter.device
+        state.is_half = parameter.dtype.itemsize < 4
+        return state
 
     def _update_half(
         self, parameter: Tensor, gradient: nd.NDArray, state: dict[str, Any], options: dict[str, Any]
@@ -208,7 +207,6 @@ class Optimizer(ABC):
             self._check_state(number, values, options[number])
             state[tensor] = {name: self._restored(name, value, tensor) for name, value in values.items()}
         self.state, self.param_groups = state, groups
-        self._kinds = {tensor: (tensor.dtype, tensor.device) for tensor in state}
 
     def _check_state(self, number: Any, values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         """ValueError for the state of another kind of optimizer."""
@@ -237,8 +235,7 @@ class Optimizer(ABC):
             return int(array.item()) if name == "step" else array.item()
         if array.shape != self.state_shape(name, tensor):
             raise ValueError(f"state {name!r} has shape {array.shape}, but its parameter {tensor.shape}")
-        dtype = nd.float32 if tensor.dtype.itemsize < 4 else tensor.dtype
-        return array.astype(dtype, copy=True).to_device(tensor.device)
+        return array.astype(_state_dtype(tensor), copy=True).to_device(tensor.device)
 
     def _parameters(self) -> list[Tensor]:
         return [tensor for group in self.param_groups for tensor in group["params"]]
@@ -249,6 +246,33 @@ class Optimizer(ABC):
             lines.append(f"Parameter Group {number}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+class _State(dict[str, Any]):
+    """The state of a parameter, and what it fits: the parameter's dtype and device.
+
+    Each step compares these by identity, which costs next to nothing.
+    """
+
+    __slots__ = ("device", "dtype", "is_half")
+
+    dtype: nd.DType
+    device: nd.Device
+    is_half: bool
+
+
+def _along(value: Any, parameter: Tensor) -> Any:
+    """A value of the state, of any shape and in any container, with the dtype and device that go with a parameter."""
+    if isinstance(value, nd.NDArray):
+        value = value.astype(_state_dtype(parameter), copy=False) if value.dtype.kind == "f" else value
+        return value.to_device(parameter.device)
+    if isinstance(value, dict):
+        return {name: _along(each, parameter) for name, each in value.items()}
+    return [_along(each, parameter) for each in value] if isinstance(value, list) else value
+
+
+def _state_dtype(tensor: Tensor) -> nd.DType:
+    return nd.float32 if tensor.dtype.itemsize < 4 else tensor.dtype
 
 
 def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:

@@ -1,7 +1,9 @@
 """The area under the receiver operating characteristic."""
 
+from collections.abc import Mapping
 from itertools import combinations
 from math import nan
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -161,3 +163,8 @@ class ROCAUC(Metric):
             return nd.asarray(nan, dtype=nd.float64)
         scores, targets = Tensor(nd.concat(self.scores)), Tensor(nd.concat(self.targets))
         return roc_auc(scores, targets, self.average, multi_class=self.multi_class, max_fpr=self.max_fpr)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from ``state_dict``, where the options that it lacks stay as they are: once there were none."""
+        options = {name: value for name, value in vars(self).items() if name not in ("scores", "targets")}
+        super().load_state_dict({**options, **state_dict})
