@@ -50,7 +50,7 @@ OUTSIDE: dict[str, Callable[[Tensor], Any]] = {
     "accuracy": lambda target: metrics.accuracy(Tensor([[1.0, 2.0]]), target),
     "top_k_accuracy": lambda target: metrics.top_k_accuracy(Tensor([[1.0, 2.0]]), target, 2),
     "confusion_matrix": lambda target: metrics.confusion_matrix(Tensor([[1.0, 2.0]]), target),
-    "roc_auc": lambda target: metrics.roc_auc(Tensor([0.5]), target),
+    "roc_auc": lambda target: metrics.roc_auc(Tensor([0.5, 0.2]), Tensor([*target.tolist(), 0])),
     "roc_auc, classes": lambda target: metrics.roc_auc(Tensor([[0.5, 0.5]]), target),
 }
 

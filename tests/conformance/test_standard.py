@@ -154,12 +154,16 @@ def test_functions_take_the_parameters_of_the_standard(declared: str) -> None:
     assert len(needed) <= len(wanted), f"{path} needs more than the standard gives"
 
 
+BEYOND = {"matrix_exp", "householder_product"}
+"""Linear algebra that the standard does not have."""
+
+
 def test_all_functions_of_the_standard_are_named_once() -> None:
     names = [declared.partition("(")[0] for declared in FUNCTIONS]
     assert len(names) == len(set(names)) == 175
     for extension in ("linalg", "fft"):
         listed = {name.partition(".")[2] for name in names if name.startswith(f"{extension}.")}
-        assert listed == set(getattr(nd, extension).__all__)
+        assert listed == set(getattr(nd, extension).__all__) - BEYOND
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -69,12 +69,13 @@ def run(
     subprocess.run([*compiler, "-c", "-o", str(model), str(folder / f"{written.name}.c")], check=True)
     elf = folder / "board.elf"
     linker = ["-nostartfiles", "--specs=nosys.specs", f"-Wl,-T,{HERE / 'board.ld'}", "-Wl,--no-warn-rwx-segments"]
+    library = ["-lm"] if "<math.h>" in written.source else []
     sources = [str(HERE / "board.c"), str(folder / "main.c"), str(model)]
     if written.weights is not None:
         (folder / "weights.bin").write_bytes(written.weights)
         (folder / "weights.S").write_text(WEIGHTS.format(folder / "weights.bin"))
         sources.append(str(folder / "weights.S"))
-    subprocess.run([*compiler, "-o", str(elf), *sources, *linker, "-lm"], check=True)
+    subprocess.run([*compiler, "-o", str(elf), *sources, *linker, *library], check=True)
     machine = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-serial", "none"]
     counted = ["-icount", "shift=0", "-semihosting-config", "enable=on,target=native", "-kernel", str(elf)]
     done = subprocess.run([*machine, *counted], capture_output=True, text=True, timeout=300, check=True)

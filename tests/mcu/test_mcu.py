@@ -9,7 +9,7 @@ import pytest
 import treadle.autograd as ag
 import treadle.ndarray as nd
 from mcu import harness, models
-from treadle.autograd.export import SGD, Adam, CSource, Program, capture, write_c
+from treadle.autograd.export import SGD, Adam, CSource, Program, Target, capture, write_c
 from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.tracing import replay
 
@@ -45,6 +45,18 @@ def test_inference(name: str, integer: bool, tmp_path: Path) -> None:
         else:
             wanted = model(name).function(model(name).weights, ag.Tensor(given)).data
             assert np.allclose(got, wanted.numpy(), rtol=1e-5, atol=1e-5)
+    _sizes_hold(written, found)
+
+
+@pytest.mark.parametrize(("name", "integer"), [("lstm", False), ("attention", False), ("lstm", True)])
+def test_functions_of_our_own(name: str, integer: bool, tmp_path: Path) -> None:
+    """Linked without libm: the same results within rounding, and the bound of the code holds."""
+    written = write_c(program(name, integer), name, Target(math="own"))
+    inputs = model(name).inputs[:SHOWN]
+    found = harness.run(written, [(each,) for each in inputs], tmp_path)
+    for given, (got,) in zip(inputs, found.outputs, strict=True):
+        (wanted,) = replay(written.program, [nd.asarray(given)])
+        assert np.allclose(got, wanted.numpy(), rtol=1e-5, atol=1e-5)
     _sizes_hold(written, found)
 
 

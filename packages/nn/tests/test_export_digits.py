@@ -54,7 +54,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert main([*common, "--output", "two.c", "--quantize", "rows.npy", "--flash", "0.01"]) == 1
     printed = capsys.readouterr().out
     assert "fits in 10 bytes flash: no" in printed and "SQNR" in printed
-    assert main([*common, "--output", "three.c", "--binary", "three.bin"]) == 0
+    assert main([*common, "--output", "three.c", "--binary", "three.bin", "--math", "own"]) == 0
+    assert "math.h" in (tmp_path / "one.c").read_text() and "math.h" not in (tmp_path / "three.c").read_text()
     assert (tmp_path / "three.bin").read_bytes().startswith(b"treadle")
     assert main([*common, "--output", "no/such/folder.c"]) == 1
     assert "no/such/folder.c" in capsys.readouterr().err

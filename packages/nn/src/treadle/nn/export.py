@@ -17,7 +17,7 @@ from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import ExportError, Tensor
-from treadle.autograd.export import ExportReport, to_c
+from treadle.autograd.export import ExportReport, Target, to_c
 from treadle.ndarray import TreadleError
 from treadle.nn.checkpoint import load_file
 from treadle.nn.module import Module
@@ -35,6 +35,7 @@ def export_module(
     name: str | None = None,
     compiler: str | Sequence[str] | None = None,
     weights: str | Path | None = None,
+    target: Target | None = None,
 ) -> ExportReport:
     """Write a module, in evaluation mode, as C for inputs of one shape; see :func:`treadle.autograd.export.to_c`.
 
@@ -49,7 +50,9 @@ def export_module(
     module.eval()
     try:
         example = Tensor(nd.zeros(tuple(input_shape), dtype=dtype))
-        return to_c(module, example, path, quantize=quantize, name=name, compiler=compiler, weights=weights)
+        return to_c(
+            module, example, path, quantize=quantize, name=name, compiler=compiler, weights=weights, target=target
+        )
     finally:
         module.train(was_training)
 
@@ -95,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--name", help="the C function's name (that of the file)")
     parser.add_argument("--quantize", metavar="NPY", help="inputs for calibration, one a row: int8 arithmetic")
     parser.add_argument("--binary", metavar="BIN", help="write the weights to a binary of their own, to be mapped")
+    parser.add_argument("--math", choices=["libm", "own"], default="libm", help="the library's functions, or own ones")
     parser.add_argument("--compiler", help="the device's compiler and its options: tell the size of the code it makes")
     parser.add_argument("--ram", type=float, metavar="KIB", help="the device's RAM: tell whether it fits")
     parser.add_argument("--flash", type=float, metavar="KIB", help="the device's flash")
@@ -108,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         calibration = None if rows is None else [row.reshape(shape).astype(given.dtype) for row in rows]
         report = export_module(
             module, shape, given.output, dtype=given.dtype, quantize=calibration, name=given.name,
-            compiler=given.compiler, weights=given.binary,
+            compiler=given.compiler, weights=given.binary, target=Target(math=given.math),
         )  # fmt: skip
     except (TreadleError, ImportError, AttributeError, ValueError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

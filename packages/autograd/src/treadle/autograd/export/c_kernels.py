@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from treadle.autograd.errors import ExportError
 from treadle.autograd.export.c_expressions import C_TYPES
 from treadle.autograd.export.c_text import Writer, merge, reads
 from treadle.autograd.export.expressions import (
@@ -30,12 +31,18 @@ class Target:
     keeps them in registers where there is no vector unit; else in an array, which compilers vectorise. ``wide_sums``:
     whether sums of float32 are carried in double, as the array does; a device without a double-precision unit is
     quicker without. ``block``: how many rows and columns of a product are summed at once, where it has several rows.
+    ``math``: the functions of "libm", or "own" ones that come with the file, for a device that has no ``math.h``.
     """
 
     tile: int = 8
     unrolled: bool = True
     wide_sums: bool = True
     block: tuple[int, int] | None = None
+    math: Literal["libm", "own"] = "libm"
+
+    def __post_init__(self) -> None:
+        if self.math not in ("libm", "own"):
+            raise ExportError(f"Target: math is {self.math!r}; it is 'libm' or 'own'")
 
 
 @dataclass(slots=True)

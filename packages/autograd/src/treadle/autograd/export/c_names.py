@@ -214,9 +214,10 @@ def check_name(name: str) -> None:
         raise ExportError(f"export to C: {name!r} means something else in C; choose another name")
 
 
-def check_unused(name: str, helpers: Iterable[str], apart: bool = False) -> None:
+def check_unused(name: str, helpers: Iterable[str], apart: bool = False, own_math: bool = False) -> None:
     """Raise ExportError where the function would be called as something else that the file has is."""
-    if name in helpers or name in ("arena", "fault") or (apart and name in ("weights", "word_at")):
+    others = ("arena", "fault", *(("weights", "word_at") if apart else ()))
+    if name in helpers or name in others or (own_math and name.startswith("own_")):
         raise ExportError(f"export to C: the generated code has something else called {name!r}; choose another name")
 
 

@@ -12,6 +12,7 @@ from treadle.autograd.export import c_moves
 from treadle.autograd.export.arena import Arena, lay_out, written_to_states
 from treadle.autograd.export.c_expressions import C_TYPES, literals
 from treadle.autograd.export.c_kernels import Kernel, Target, elementwise_kernel, reduce_kernel
+from treadle.autograd.export.c_math import with_own_math
 from treadle.autograd.export.c_names import check_name, check_unused, name_states
 from treadle.autograd.export.c_panels import gather_columns
 from treadle.autograd.export.c_products import product_kernel
@@ -86,12 +87,12 @@ def write_c(program: Program, name: str = "model", target: Target | None = None,
     for kernel in kernels:
         if not any(each.size for each in kernel.writes):
             kernel.lines = []
-    check_unused(name, {helper for each in kernels for helper in each.helpers}, apart)
+    check_unused(name, {helper for each in kernels for helper in each.helpers}, apart, target.math == "own")
     outside = {id(each) for each in program.outputs if each.role is Role.COMPUTED and _direct(each, program)}
     kept = {id(each.base) for each in (*program.outputs, *(new for _, new in program.updates))}
     states = written_to_states(program, kernels)
     arena = lay_out(kernels, outside | set(states), kept)
-    writer = _File(program, name, kernels, arena, outside, states, apart)
+    writer = _File(program, name, kernels, arena, outside, states, apart, target.math == "own")
     return writer.source()
 
 
@@ -151,7 +152,7 @@ class _File:
 
     def __init__(
         self, program: Program, name: str, kernels: list[Kernel], arena: Arena, outside: set[int],
-        states: dict[int, Value], apart: bool,
+        states: dict[int, Value], apart: bool, own_math: bool,
     ) -> None:  # fmt: skip
         self.program = program
         self.modules = ModuleNames(call.origin.scope for call in program.calls)
@@ -161,6 +162,7 @@ class _File:
         self.outside = outside
         self.states = states  # by id of their new values, which are written in place
         self.apart = apart
+        self.own_math = own_math
         self.weights: Weights | None = None
         self.faults = any(FAULT in line for kernel in kernels for line in kernel.lines)
         self.output_names = {id(value): f"output{at}" for at, value in enumerate(program.outputs)}
@@ -184,7 +186,10 @@ class _File:
         parts = [self._head(), *self._arrays(constants)]
         functions = [*helpers.values(), *self._functions(), self._main()]
         functions += [self.weights.functions()] if self.weights is not None else []
-        source, binary, code = "\n".join(parts + functions), None, "\n".join(functions)
+        code, binary = "\n".join(functions), None
+        code, definitions = with_own_math(code) if self.own_math else (code, "")
+        source = "\n".join([parts[0], definitions, *parts[1:], code])
+        statements = code.count(";") + definitions.count(";")
         states = sum(each.nbytes for each in self.program.states)
         first = sum(each.nbytes for each in self.program.states if bool(nd.any(each.example != 0)))
         flash = sum(each.nbytes for each in constants.values()) + first
@@ -192,7 +197,7 @@ class _File:
             source, binary = self.weights.finished(source)
             flash = len(binary)
         return CSource(
-            self.name, source, self._header(), flash, self.arena.size, states, _CODE * code.count(";"),
+            self.name, source, self._header(), flash, self.arena.size, states, _CODE * statements,
             sum(each.products for each in self.kernels), len(self.kernels), self.arena, self.program, binary,
         )  # fmt: skip
 
@@ -203,7 +208,8 @@ class _File:
         return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
     def _head(self) -> str:
-        lines = [f'#include "{self.name}.h"', "", "#include <limits.h>", "#include <math.h>", "#include <string.h>", ""]
+        library = [] if self.own_math else ["#include <math.h>"]
+        lines = [f'#include "{self.name}.h"', "", "#include <limits.h>", *library, "#include <string.h>", ""]
         lines += ["#if INT_MAX < 2147483647", '#error "indices and sums need an int of 32 bits"', "#endif", ""]
         lines += ["#ifdef __cplusplus", "#define restrict __restrict", "#endif", ""]
         if self.arena.size:
