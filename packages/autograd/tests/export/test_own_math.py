@@ -29,7 +29,7 @@ ONE: dict[str, tuple[float, float]] = {
 """Functions of one argument, and where they are looked at."""
 TWO = ("pow", "atan2", "fmod", "hypot", "copysign", "nextafter")
 IN_FLOAT = ("exp", "log", "tanh")
-"""Computed in float: within 1.5 units in the last place; the others are rounded from double: about half of one."""
+"""Computed in float: within 2 units in the last place; the others are rounded from double: about half of one."""
 WIDE = {"erfc": 8, "pow": 400, "tan": 4, "acosh": 4, "asinh": 4, "sinh": 4, "atanh": 4, "erf": 4}
 """Units in the last place that functions of double may be off; 3 where it does not say. Those of pow are a long way off
 where the result is near the largest or smallest number."""
@@ -103,7 +103,7 @@ def test_functions_of_float(library: ctypes.CDLL, name: str, capsys: pytest.Capt
     worst = int(np.nanargmax(off))
     with capsys.disabled():
         print(f"{name}f: {off[worst]:.3f} units in the last place at {x[worst]!r}", end=" ")
-    assert off[worst] <= (1.5 if name in IN_FLOAT else 0.51)
+    assert off[worst] <= (2 if name in IN_FLOAT else 0.51)
 
 
 @pytest.mark.parametrize("name", [each for each in ONE if each not in ("floor", "ceil", "trunc", "rint", "fabs")])
