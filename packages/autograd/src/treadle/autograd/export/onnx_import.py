@@ -75,6 +75,7 @@ class Step:
     proto: Any
     done_with: list[str] = field(default_factory=list)
     expansions: dict[Any, Graph] = field(default_factory=dict)
+    prepared: Any = None  # what the op's function makes of the attributes, once
 
     @property
     def version(self) -> int:
