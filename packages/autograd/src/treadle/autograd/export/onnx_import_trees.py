@@ -8,7 +8,7 @@ Source: the ONNX specification, domain ai.onnx.ml, https://onnx.ai/onnx/operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import inf, isnan, nan
+from math import inf, isnan
 from typing import Any
 
 import treadle.autograd.functions as F
