@@ -54,8 +54,8 @@ def differentiate(
 
     Unless ``accumulate``, what stood in ``.grad`` is replaced.
 
-    What is on no way to a target is neither run nor freed. With ``boundary`` the run ends at the targets: one does not count what reaches it through another, their hooks do
-    not run, and what lies behind them is left alone.
+    What is on no way to a target is neither run nor freed. With ``boundary`` the run ends at the targets: one does not
+    count what reaches it through another, their hooks do not run, and what lies behind them is left alone.
     """
     if create_graph:
         with enable_grad():
