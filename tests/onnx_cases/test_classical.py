@@ -204,11 +204,12 @@ def test_broken_trees_are_refused(changed: dict[str, Any], words: str) -> None:
 
 
 def test_what_is_of_strings_says_what_to_do() -> None:
-    for op, attributes, words in [
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("LinearClassifier", {"coefficients": [1.0] * 8, "classlabels_strings": ["a", "b"]}, "train on integers"),
         ("OneHotEncoder", {"cats_strings": ["a"]}, "categories that are strings"),
         ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "keys that are strings"),
         ("ZipMap", {"classlabels_int64s": [1, 2]}, "'zipmap': False"),
-    ]:
+    ]
+    for op, attributes, words in cases:
         with pytest.raises(ag.OnnxError, match=words):
             from_onnx(made(op, ROWS, 2 if op.endswith("Classifier") else 1, **attributes))(ag.Tensor(ROWS))

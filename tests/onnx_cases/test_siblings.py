@@ -173,10 +173,10 @@ OUTSIDE: list[tuple[Any, np.ndarray, dict[str, Any], str]] = [
     (node("TopK", "x", "k", outputs=("y", "z")), X, {"k": [-1]}, "the first -1 of axis 1 of length 3"),
     (node("OneHot", "i", "d", "v"), X, {"i": [1], "d": np.int64(-3), "v": [0.0, 1.0]}, "-3 classes"),
     (node("BatchNormalization", "x", "s", "s", "s", "s"), PLANE, {"s": np.ones(7, "float32")}, "7 channels"),
-    (node("Resize", "x", "", "s"), PLANE, {"s": np.float32([1, 1, -1, 1])}, "each must be above 0"),
+    (node("Resize", "x", "", "s"), PLANE, {"s": np.asarray([1, 1, -1, 1], "float32")}, "each must be above 0"),
     (node("Resize", "x", "", "", "s"), PLANE, {"s": [1, 1, 2**31, 2**31]}, "beyond any memory"),
     (node("RoiAlign", "x", "r", "b", output_height=2**30, output_width=2**30), PLANE,
-     {"r": np.float32([[0, 0, 1, 1]]), "b": [0]}, "beyond any memory"),
+     {"r": np.asarray([[0, 0, 1, 1]], "float32"), "b": [0]}, "beyond any memory"),
     (node("ConstantOfShape", "s"), X, {"s": [2**40, 2**20]}, "node ConstantOfShape .* beyond any memory"),
     (node("Dropout", "x", "r", "t"), X, {"r": np.float32(5), "t": True}, r"must lie in \[0, 1\)"),
 ]  # fmt: skip
@@ -190,7 +190,7 @@ def test_what_lies_outside_is_refused(op: Any, x: np.ndarray, given: dict[str, A
 
 
 def test_directions_that_are_none_are_refused() -> None:
-    weights = {"w": np.ones((1, 8, 3), "float32"), "r": np.ones((1, 8, 2), "float32")}
+    weights: dict[str, Any] = {"w": np.ones((1, 8, 3), "float32"), "r": np.ones((1, 8, 2), "float32")}
     x = np.ones((1, 4, 3), "float32")
     for way in ("sideways", "bidirectional"):
         with pytest.raises(ag.OnnxError, match=f"direction '{way}' and weights of 1"):
@@ -200,6 +200,16 @@ def test_directions_that_are_none_are_refused() -> None:
 def test_skips_that_never_end() -> None:
     """2^31 items may be left out between two; there are three."""
     x = np.asarray([1, 2, 1])
-    options = {"min_gram_length": 1, "max_gram_length": 2, "mode": "TF", "ngram_counts": [0, 0], "ngram_indexes": [0],
-               "pool_int64s": [1, 1]}  # fmt: skip
+    options: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 2, "mode": "TF", "ngram_counts": [0, 0],
+                               "ngram_indexes": [0], "pool_int64s": [1, 1]}  # fmt: skip
     assert _result(_with([node("TfIdfVectorizer", "x", max_skip_count=2**31, **options)], x), x) == [1.0]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_shrinking_integers_gives_integers(dtype: str) -> None:
+    x = np.asarray([-3, 0, 2], dtype)
+    info, number = onnx.helper.make_tensor_value_info, onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+    made = model([node("Shrink", "x", lambd=1.5, bias=1.0)], inputs=[info("x", number, [3])],
+                 outputs=[info("y", number, [3])])  # fmt: skip
+    found = from_onnx(made)(ag.Tensor(x))
+    assert (found.dtype.name, found.tolist()) == (dtype, [-2, 0, 1])

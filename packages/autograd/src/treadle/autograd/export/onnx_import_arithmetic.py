@@ -175,7 +175,8 @@ def _scaled_tanh(x: Tensor, alpha: float = 1.0, beta: float = 1.0) -> Tensor:
 
 
 def _shrink(x: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
-    return F.where(x < -lambd, x + bias, F.where(x > lambd, x - bias, F.zeros_like(x)))
+    found = F.where(x < -lambd, x + bias, F.where(x > lambd, x - bias, F.zeros_like(x)))
+    return cast(found, x.dtype)  # of integers, too
 
 
 def _swish(x: Tensor, alpha: float = 1.0) -> Tensor:
