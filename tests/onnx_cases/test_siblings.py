@@ -1,6 +1,7 @@
 """``from_onnx`` where other readers and runtimes have been wrong: values from the standard, places that are refused.
 
-Sources: iree-org/iree#24584, apache/tvm#19532 (Slice).
+Sources: iree-org/iree#24584, apache/tvm#19532 (Slice). What lies outside of an axis was taken for another place,
+which the standard does not allow, and other readers refuse.
 """
 
 from typing import Any
@@ -153,3 +154,62 @@ def test_sampling_a_grid_is_in_the_graph() -> None:
     for each in (loaded, quick):
         assert each(*inputs).tolist() == [[[[0.0, 7.5, 15.0]]]]
         assert each(inputs[0], ag.Tensor(grid[:, :, ::-1].copy())).tolist() == [[[[15.0, 7.5, 0.0]]]]
+
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+PLANE = np.ones((1, 1, 4, 4), "float32")
+OUTSIDE: list[tuple[Any, np.ndarray, dict[str, Any], str]] = [
+    (node("Unsqueeze", "x", "a"), X, {"a": [2**40]}, "axis 1099511627776 lies outside of 3"),
+    (node("Unsqueeze", "x", "a"), X, {"a": [0, 0]}, "name one twice"),
+    (node("CumSum", "x", "a"), X, {"a": np.int64(9)}, "axis 9 lies outside of 2"),
+    (node("LayerNormalization", "x", "s", axis=5), X, {"s": np.ones(3, "float32")}, "axis 5 lies outside of 2"),
+    (node("GatherElements", "x", "i", axis=3), X, {"i": [[0]]}, "axis 3 lies outside of 2"),
+    (node("ScatterElements", "x", "i", "u", axis=3), X, {"i": [[0]], "u": [[np.float32(1)]]}, "axis 3 lies outside"),
+    (node("ReduceSum", "x", "a"), X, {"a": [4]}, "axis 4 lies outside of 2"),
+    (node("Flatten", "x", axis=9), X, {}, "axis 9 lies outside of 2"),
+    (node("Split", "x", "s", axis=1, outputs=("y", "z")), X, {"s": [5, -2]}, "do not make up axis 1 of length 3"),
+    (node("ScatterND", "x", "i", "u"), X, {"i": [[0, 0, 0]], "u": np.ones(1, "float32")}, "3 axes into an array of 2"),
+    (node("TopK", "x", "k", outputs=("y", "z")), X, {"k": [99]}, "the first 99 of axis 1 of length 3"),
+    (node("TopK", "x", "k", outputs=("y", "z")), X, {"k": [-1]}, "the first -1 of axis 1 of length 3"),
+    (node("OneHot", "i", "d", "v"), X, {"i": [1], "d": np.int64(-3), "v": [0.0, 1.0]}, "-3 classes"),
+    (node("BatchNormalization", "x", "s", "s", "s", "s"), PLANE, {"s": np.ones(7, "float32")}, "7 channels"),
+    (node("Resize", "x", "", "s"), PLANE, {"s": np.asarray([1, 1, -1, 1], "float32")}, "each must be above 0"),
+    (node("Resize", "x", "", "", "s"), PLANE, {"s": [1, 1, 2**31, 2**31]}, "beyond any memory"),
+    (node("RoiAlign", "x", "r", "b", output_height=2**30, output_width=2**30), PLANE,
+     {"r": np.asarray([[0, 0, 1, 1]], "float32"), "b": [0]}, "beyond any memory"),
+    (node("ConstantOfShape", "s"), X, {"s": [2**40, 2**20]}, "node ConstantOfShape .* beyond any memory"),
+    (node("Dropout", "x", "r", "t"), X, {"r": np.float32(5), "t": True}, r"must lie in \[0, 1\)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "x", "given", "words"), OUTSIDE)
+def test_what_lies_outside_is_refused(op: Any, x: np.ndarray, given: dict[str, Any], words: str) -> None:
+    made = _with([op], x, outputs=tuple(op.output), **given)
+    with pytest.raises(ag.OnnxError, match=words):
+        _result(made, x)
+
+
+def test_directions_that_are_none_are_refused() -> None:
+    weights: dict[str, Any] = {"w": np.ones((1, 8, 3), "float32"), "r": np.ones((1, 8, 2), "float32")}
+    x = np.ones((1, 4, 3), "float32")
+    for way in ("sideways", "bidirectional"):
+        with pytest.raises(ag.OnnxError, match=f"direction '{way}' and weights of 1"):
+            _result(_with([node("LSTM", "x", "w", "r", direction=way, hidden_size=2)], x, **weights), x)
+
+
+def test_skips_that_never_end() -> None:
+    """2^31 items may be left out between two; there are three."""
+    x = np.asarray([1, 2, 1])
+    options: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 2, "mode": "TF", "ngram_counts": [0, 0],
+                               "ngram_indexes": [0], "pool_int64s": [1, 1]}  # fmt: skip
+    assert _result(_with([node("TfIdfVectorizer", "x", max_skip_count=2**31, **options)], x), x) == [1.0]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_shrinking_integers_gives_integers(dtype: str) -> None:
+    x = np.asarray([-3, 0, 2], dtype)
+    info, number = onnx.helper.make_tensor_value_info, onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+    made = model([node("Shrink", "x", lambd=1.5, bias=1.0)], inputs=[info("x", number, [3])],
+                 outputs=[info("y", number, [3])])  # fmt: skip
+    found = from_onnx(made)(ag.Tensor(x))
+    assert (found.dtype.name, found.tolist()) == (dtype, [-2, 0, 1])

@@ -221,3 +221,18 @@ def test_a_function_that_gives_no_tensor_is_told(given: Any) -> None:
 def test_a_function_that_returns_nothing_is_told() -> None:
     with pytest.raises(nd.DTypeError, match="must return its value"):
         ag.numerical_gradient(lambda x: None, ag.Tensor([1.0]))
+
+
+@pytest.mark.parametrize("step", [0.0, -1e-5, math.nan, math.inf])
+def test_a_step_that_is_none_is_refused(step: float) -> None:
+    x = ag.Tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(ag.GradientError, match="it must be above 0"):
+        ag.numerical_gradient(lambda x: (x * x).sum(), x, h=step)
+    with pytest.raises(ag.GradientError, match="it must be above 0"):
+        ag.gradcheck(lambda x: x * x, x, h=step)
+
+
+def test_the_second_check_needs_a_gradient_too() -> None:
+    """It said that all was well of a function without one."""
+    with pytest.raises(ag.GradientError, match="no output of the function requires grad"):
+        ag.gradgradcheck(lambda x: x > 0, ag.Tensor([1.0], requires_grad=True))

@@ -413,3 +413,12 @@ def test_the_health_of_what_has_no_names_or_is_complex() -> None:
     ag.sum(ag.real(z * 1j)).backward()
     (found,) = ag.gradient_health({"z": z})
     assert (found.norm, found.ratio, found.verdict) == (1.0, 0.2, "ok")
+
+
+def test_steps_over_complex_values(device: str) -> None:
+    x = ag.Tensor([3.0 + 4.0j], requires_grad=True, device=device)
+    stepper = ag.Stepper(ag.sum(ag.abs(x * 2.0)))
+    assert "norm 10 " in str(next(iter(stepper.forward())))
+    assert ["norm" in str(each) for each in stepper.backward()] == [True] * 4
+    gradient = stepper.gradient_of(x)
+    assert gradient is not None and gradient.tolist() == pytest.approx([1.2 + 1.6j])

@@ -133,3 +133,34 @@ def test_a_mean_of_all_batches_is_refused() -> None:
     norm = nn.BatchNorm1d(3, momentum=None)
     with pytest.raises(ExportError, match="count of batches"):
         capture(lambda x: ag.mean(ag.square(norm(x) - 1.0)), ag.Tensor(np.eye(3, dtype="float32")), train=SGD(0.1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["../nets:build", "--input", "1,6"], "no name of a module"),
+        ([":build", "--input", "1,6"], "no name of a module"),
+        (["treadle.nn:Identity", "--input", "99999999999999,6"], "MemoryError"),
+        (["treadle.nn:Identity", "--input", "1,6", "--quantize", "one.npy"], "holds one number"),
+    ],
+)
+def test_what_the_command_cannot_do_is_one_line(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("one.npy", np.float32(3))
+    assert main(arguments) == 1
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1
+    assert not list(tmp_path.glob("*.c"))
+
+
+@pytest.mark.parametrize("size", ["-1", "nan", "inf", "much"])
+def test_sizes_that_are_none(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["treadle.nn:Identity", "--input", "1,6", f"--ram={size}"])
+    assert "is no size in KiB" in capsys.readouterr().err

@@ -92,3 +92,12 @@ def test_folders_with_spaces_quotes_and_letters(monkeypatch: pytest.MonkeyPatch,
 def test_the_limit_of_gelu_keeps_its_sign() -> None:
     quick: Any = compile(lambda x: (ag.gelu(x), ag.gelu_tanh(x)), ag.Tensor([1.0]))
     assert [str(each.item()) for each in quick(ag.Tensor([float("-inf")]))] == ["-0.0", "-0.0"]
+
+
+def test_options_as_a_command_line_has_them() -> None:
+    """They were taken letter by letter."""
+    x = ag.Tensor([1.0, 2.0])
+    assert compile(lambda x: x * 2.0, x, flags="-std=c99 -O1")(x).tolist() == [2.0, 4.0]
+    options: Any = [3]
+    with pytest.raises(ag.ExportError, match="the compiler's options"):
+        compile(lambda x: x * 2.0, x, flags=options)

@@ -40,11 +40,13 @@ cdef class Run:
     cdef list _order(self)
 
     @cython.locals(node=Tensor, nodes=list, grads=list, pending=Integers, ready=Integers, slot=Py_ssize_t,
-                   edge=Py_ssize_t, start=Py_ssize_t, place=Py_ssize_t)
+                   edge=Py_ssize_t, start=Py_ssize_t, place=Py_ssize_t, runs=bint)
     cdef list _walk(self)
 
     @cython.locals(node=Tensor)
     cpdef list finish(self)
+
+    cdef bint _runs(self, Py_ssize_t slot) except -1
 
     @cython.locals(node=Tensor, slot=Py_ssize_t)
     cdef int _drop_values(self) except -1

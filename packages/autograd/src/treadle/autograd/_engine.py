@@ -54,8 +54,8 @@ def differentiate(
 
     Unless ``accumulate``, what stood in ``.grad`` is replaced.
 
-    With ``boundary`` the run ends at the targets: one does not count what reaches it through another, their hooks do
-    not run, and what lies behind them is left alone.
+    What is on no way to a target is neither run nor freed. With ``boundary`` the run ends at the targets: one does not
+    count what reaches it through another, their hooks do not run, and what lies behind them is left alone.
     """
     if create_graph:
         with enable_grad():
@@ -78,7 +78,8 @@ class Run:
     ) -> None:
         self.boundary = boundary
         self.accumulate = accumulate
-        self.ends = set(map(id, targets)) if boundary and targets is not None else set()
+        final = targets is not None and (boundary or len(targets) == 1)  # nothing behind one target is a target
+        self.ends = set(map(id, targets or ())) if final else set()
         self.watcher = STATE.watcher
         self.retain_graph = retain_graph
         self.create_graph = create_graph
@@ -202,10 +203,14 @@ class Run:
         try:
             return self._walk()
         except BaseException:
-            for node in self.nodes:
-                if node is not None and node._op is not None:
+            for slot, node in enumerate(self.nodes):
+                if node is not None and node._op is not None and self._runs(slot):
                     node._release()
             raise
+
+    def _runs(self, slot: int) -> bool:
+        """Whether the rule of a node is run; the others are left as they are."""
+        return self.needed is None or self.needed[slot]
 
     def _drop_values(self) -> None:
         """Put arrays without memory in the place of large values that only the graph holds.
@@ -224,7 +229,7 @@ class Run:
         found: list[int] = []
         for slot in range(len(nodes)):
             node = nodes[slot]
-            if node._op is not None and nbytes(node._data) >= _LARGE:
+            if node._op is not None and self._runs(slot) and nbytes(node._data) >= _LARGE:
                 found.append(slot)
         if not found:
             return found
@@ -263,7 +268,8 @@ class Run:
             if node._retain_grad and self.found is None:
                 self._accumulate(node, grad)
             start = self.starts.at(slot)
-            if self.needed is None or self.needed[slot]:
+            runs = self._runs(slot)
+            if runs:
                 if self.watcher is not None:
                     self.watcher.gradient(node, grad)
                 try:
@@ -276,7 +282,7 @@ class Run:
                 edge = self.edges.at(place)
                 if edge >= 0 and pending.add(edge, -1) == 0:
                     ready.push(edge)
-            if not self.retain_graph:
+            if runs and not self.retain_graph:
                 node._release()
         return self.found
 

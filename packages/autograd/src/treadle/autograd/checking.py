@@ -54,6 +54,8 @@ def _perturbed(value: NDArray, h: float) -> Iterator[tuple[tuple[int, ...], comp
     1 / 2 over the step, or i / 2 over the step without i: what a function's value is to be multiplied by, so that the
     sum over all steps is the difference quotient, dL/dx + i dL/dy of a complex element.
     """
+    if not 0.0 < h < math.inf:
+        raise GradientError(f"the step h is {h!r}; it must be above 0, such as 1e-5")
     directions = (1.0, -1.0, 1j, -1j) if value.dtype.kind == "c" else (1.0, -1.0)
     for index in product(*(range(length) for length in value.shape)):
         before = value[index].item()
@@ -74,7 +76,8 @@ def numerical_gradient(function: Function, x: Tensor, h: float = 1e-5) -> Tensor
     ``function`` is called with x, whose values are exchanged for float64 ones meanwhile (so it may as well ignore its
     argument and refer to x, as a model does to its parameters); afterwards x holds its own array again, untouched.
 
-    Raises ShapeError if the function's value is not a scalar, DTypeError for integer x.
+    Raises ShapeError if the function's value is not a scalar, DTypeError for integer x, GradientError for a step h that
+    is not above 0.
 
     >>> import treadle.autograd as ag
     >>> x = ag.Tensor([1.0, 2.0])
@@ -247,7 +250,10 @@ def gradgradcheck(
     """
     given = _given(inputs, "gradgradcheck")
     checked = [number for number, each in enumerate(given) if each.requires_grad]
-    outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
+    with enable_grad():
+        outputs = [each for each in _outputs(function(*given)) if each.requires_grad]
+    if checked and not outputs:
+        raise GradientError("gradgradcheck: no output of the function requires grad; is the graph broken?")
     seeds = [Tensor(_weights(each), requires_grad=True) for each in outputs]
 
     def gradients(*values: Tensor) -> list[Tensor]:

@@ -64,6 +64,8 @@ def _module(text: str) -> Module:
         raise ExportError(f"{text!r} must be of the form package.module:callable")
     if place.endswith(".py"):
         raise ExportError(f"{place} is a file; name the module as import does: {Path(place).stem}:{attribute}")
+    if not all(part.isidentifier() for part in place.split(".")):
+        raise ExportError(f"{place!r} is no name of a module that import takes; start where it lies, and name it so")
     sys.path.insert(0, "")
     found: Any = importlib.import_module(place)
     for part in attribute.split("."):
@@ -87,6 +89,17 @@ def _shape(text: str) -> tuple[int, ...]:
         raise ExportError(f"--input is {text!r}; give the lengths of the axes with commas: 1,1,28,28") from None
 
 
+def _kibibytes(text: str) -> int:
+    """The bytes that a size in KiB stands for."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number < 2.0**50:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size in KiB, from 0 on")
+    return int(number * 1024)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(prog="python -m treadle.nn.export", description="Write a trained module as C99.")
@@ -100,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--binary", metavar="BIN", help="write the weights to a binary of their own, to be mapped")
     parser.add_argument("--math", choices=["libm", "own"], default="libm", help="the library's functions, or own ones")
     parser.add_argument("--compiler", help="the device's compiler and its options: tell the size of the code it makes")
-    parser.add_argument("--ram", type=float, metavar="KIB", help="the device's RAM: tell whether it fits")
-    parser.add_argument("--flash", type=float, metavar="KIB", help="the device's flash")
+    parser.add_argument("--ram", type=_kibibytes, metavar="KIB", help="the device's RAM: tell whether it fits")
+    parser.add_argument("--flash", type=_kibibytes, metavar="KIB", help="the device's flash")
     given = parser.parse_args(arguments)
     try:
         shape = _shape(given.input)
@@ -109,12 +122,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.weights:
             module.load_state_dict(load_file(given.weights))
         rows = None if given.quantize is None else nd.load(given.quantize)
+        if rows is not None and rows.ndim == 0:
+            raise ExportError(f"--quantize: {given.quantize} holds one number; give inputs, one a row")
         calibration = None if rows is None else [row.reshape(shape).astype(given.dtype) for row in rows]
         report = export_module(
             module, shape, given.output, dtype=given.dtype, quantize=calibration, name=given.name,
             compiler=given.compiler, weights=given.binary, target=Target(math=given.math),
         )  # fmt: skip
-    except (TreadleError, ImportError, AttributeError, ValueError, OSError) as error:
+    except (TreadleError, ImportError, AttributeError, ValueError, OSError, MemoryError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     print(report)
@@ -122,9 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(report.quantization)
     if given.ram is None and given.flash is None:
         return 0
-    ram, flash = (None if each is None else int(each * 1024) for each in (given.ram, given.flash))
-    print(report.verdict(ram, flash))
-    return 0 if report.fits(ram, flash) else 1
+    print(report.verdict(given.ram, given.flash))
+    return 0 if report.fits(given.ram, given.flash) else 1
 
 
 if __name__ == "__main__":

@@ -66,7 +66,10 @@ class Step:
 def _norm(array: Any) -> float:
     if isinstance(array, TupleGradient):
         return math.hypot(*[_norm(each) for each in array.items if each is not None])
-    return float(nd.sqrt(nd.sum(nd.square(nd.astype(array, nd.float64))))) if array.size else 0.0
+    if not array.size:
+        return 0.0
+    sizes = nd.abs(array) if array.dtype.kind == "c" else array
+    return float(nd.sqrt(nd.sum(nd.square(nd.astype(sizes, nd.float64)))))
 
 
 def _summary(array: Any) -> str:

@@ -88,13 +88,15 @@ def compile(
     function: Callable[..., Any],
     example_input: Tensor | Sequence[Any],
     *,
-    flags: Sequence[str] = FLAGS,
+    flags: str | Sequence[str] = FLAGS,
     verify: bool = True,
 ) -> CompiledFunction:
     """Compile a callable over tensors with the machine's C compiler (``CC``, else ``cc`` or ``gcc``).
 
     The result takes arrays or tensors of the examples' shapes and dtypes, reads them where they lie, and gives the same
     values but for rounding; no gradients. Weights are copied: later changes of them are not seen.
+
+    ``flags`` are the compiler's options, as a list or as a command line has them.
 
     Raises ExportError without a compiler and where the callable cannot be exported.
 
@@ -105,10 +107,13 @@ def compile(
     >>> quick(ag.Tensor([[1.0, 1.0]])).tolist()
     [[4.0, 6.0]]
     """
+    options = shlex.split(flags) if isinstance(flags, str) else list(flags)
+    if not all(isinstance(each, str) for each in options):
+        raise ExportError(f"compile: flags are the compiler's options, such as ['-O3'], not {options!r}")
     program = capture(function, example_input, verify=verify)
     written = write_c(program, "compiled", Target(tile=64, unrolled=False, block=(6, 16)))
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
-        built = build_library(written, Path(folder), flags)
+        built = build_library(written, Path(folder), options)
         try:
             return CompiledFunction(written, ctypes.PyDLL(str(built)))
         except OSError as error:  # a folder whose files may not be executed, say

@@ -26,6 +26,9 @@ __all__ = ["OnnxModel", "OnnxValue", "from_onnx"]
 DEPTH = 50
 """Functions that call functions, and graphs in graphs, deeper than this are taken for a circle."""
 
+_FAULTS = TreadleError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError
+"""What an op's function raises for a model that asks for what is not there."""
+
 Scope = MutableMapping[str, Any]
 
 
@@ -75,6 +78,7 @@ class Step:
     proto: Any
     done_with: list[str] = field(default_factory=list)
     expansions: dict[Any, Graph] = field(default_factory=dict)
+    prepared: Any = None  # what the op's function makes of the attributes, once
 
     @property
     def version(self) -> int:
@@ -274,7 +278,7 @@ class OnnxModel:
             found = self._function(step)(step, *operands)
         except OnnxError as error:
             raise error if str(error).startswith("node ") else OnnxError(f"node {step.label}: {error}") from error
-        except (TreadleError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
+        except _FAULTS as error:
             shown = ", ".join(_shown(each) for each in operands)
             raise OnnxError(f"node {step.label} of ({shown}): {type(error).__name__}: {error}") from error
         finally:

@@ -11,7 +11,7 @@ from treadle.autograd.errors import OnnxError
 from treadle.autograd.export.onnx_files import NUMBERS, dtype_of
 from treadle.autograd.export.onnx_narrow import held_in, narrowed
 
-__all__ = ["ARITHMETIC", "activation", "numbers", "whole"]
+__all__ = ["ARITHMETIC", "activation", "axis_of", "numbers", "whole"]
 
 Op = Callable[..., Any]
 
@@ -26,6 +26,13 @@ def whole(value: Tensor | None, default: int = 0) -> int:
     return default if value is None else int(numbers(value)[0])
 
 
+def axis_of(axis: int, ndim: int) -> int:
+    """An axis from 0 on. Raises OnnxError for one that lies outside: it would be taken for another."""
+    if not -ndim <= axis < max(ndim, 1):
+        raise OnnxError(f"axis {axis} lies outside of {ndim} dimensions")
+    return axis % ndim if ndim else 0
+
+
 def _unary(function: Op) -> Op:
     return lambda at, x: function(x)
 
@@ -35,7 +42,7 @@ def _broadcast(at: Any, x: Tensor, y: Tensor) -> Tensor:
     axis = at.get("axis")
     if at.version >= 7 or axis is None or not at.get("broadcast"):
         return y
-    return F.reshape(y, (*y.shape, *(1,) * (x.ndim - axis % x.ndim - y.ndim)))
+    return F.reshape(y, (*y.shape, *(1,) * (x.ndim - axis_of(axis, x.ndim) - y.ndim)))
 
 
 def _binary(function: Op) -> Op:
@@ -168,7 +175,8 @@ def _scaled_tanh(x: Tensor, alpha: float = 1.0, beta: float = 1.0) -> Tensor:
 
 
 def _shrink(x: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
-    return F.where(x < -lambd, x + bias, F.where(x > lambd, x - bias, F.zeros_like(x)))
+    found = F.where(x < -lambd, x + bias, F.where(x > lambd, x - bias, F.zeros_like(x)))
+    return cast(found, x.dtype)  # of integers, too
 
 
 def _swish(x: Tensor, alpha: float = 1.0) -> Tensor:

@@ -8,7 +8,7 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import OnnxError
 from treadle.autograd.export.onnx_files import DTYPES
-from treadle.autograd.export.onnx_import_arithmetic import numbers, whole
+from treadle.autograd.export.onnx_import_arithmetic import axis_of, numbers, whole
 from treadle.autograd.export.onnx_import_shapes import ints
 
 __all__ = ["CONTROL"]
@@ -59,7 +59,7 @@ def _scan(at: Any, *operands: Any) -> Any:
     outputs = len(body.outputs) - len(state)
     kept: list[list[Tensor]] = [[] for _ in range(outputs)]
     for turn in range(lengths.pop()):
-        pieces = [each[(*(slice(None),) * (axis % each.ndim), turn)] for each, axis in rows]
+        pieces = [each[(*(slice(None),) * (axis_of(axis, each.ndim)), turn)] for each, axis in rows]
         found = at.run(body, *state, *pieces)
         state = tuple(found[: len(state)])
         for each, value in zip(kept, found[len(state) :], strict=True):
@@ -117,7 +117,7 @@ def _join(at: Any, sequence: list[Any]) -> Tensor:
 
 
 def _cut(at: Any, x: Tensor, sizes: Tensor | None = None) -> list[Tensor]:
-    axis = at.get("axis", 0) % x.ndim
+    axis = axis_of(at.get("axis", 0), x.ndim)
     length = x.shape[axis]
     if sizes is None or sizes.ndim == 0:
         size = 1 if sizes is None else whole(sizes)

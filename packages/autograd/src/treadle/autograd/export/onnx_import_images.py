@@ -10,7 +10,7 @@ import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import OnnxError
-from treadle.autograd.export.onnx_import_arithmetic import cast, numbers
+from treadle.autograd.export.onnx_import_arithmetic import axis_of, cast, numbers
 
 __all__ = ["IMAGES"]
 
@@ -71,7 +71,7 @@ def _weights(at: Any, origins: Sequence[float], scale: float, length: int) -> li
 
 def _resize(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
     roi, scales, sizes = (None, *given, None)[:3] if at.version < 11 else (*given, None, None, None)[:3]
-    axes = [each % x.ndim for each in at.get("axes") or range(x.ndim)]
+    axes = [axis_of(each, x.ndim) for each in at.get("axes") or range(x.ndim)]
     lengths = [x.shape[each] for each in axes]
     if sizes is not None and sizes.size:
         outs = numbers(sizes)
@@ -83,6 +83,9 @@ def _resize(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
     else:
         factors = at.get("scales") or numbers(scales)
         outs = [math.floor(round(length * factor, 5)) for length, factor in zip(lengths, factors, strict=True)]
+    if not all(0 < factor < math.inf for factor in factors) and x.size:
+        raise OnnxError(f"scales {factors}; each must be above 0")
+    nd.empty(_lengthened(x.shape, axes, outs), dtype=x.dtype)  # what no memory holds is refused before lists are made
     regions = numbers(roi) or [0.0] * len(axes) + [1.0] * len(axes)
     outside: list[Any] = []
     for place, (axis, factor, out) in enumerate(zip(axes, factors, outs, strict=True)):
@@ -91,6 +94,11 @@ def _resize(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
     for mask in outside:
         x = F.where(constant(mask), at.get("extrapolation_value", 0.0), x)
     return x
+
+
+def _lengthened(shape: tuple[int, ...], axes: Sequence[int], lengths: Sequence[int]) -> tuple[int, ...]:
+    found = dict(zip(axes, lengths, strict=True))
+    return tuple(found.get(axis, length) for axis, length in enumerate(shape))
 
 
 def _along(at: Any, x: Tensor, axis: int, scale: float, out: int, region: Any, outside: list[Any]) -> Tensor:
@@ -235,6 +243,7 @@ def _roi_align(at: Any, x: Tensor, rois: Tensor, batches: Tensor) -> Tensor:
     default = "half_pixel" if at.version >= 16 else "output_half_pixel"
     shifted = at.get("coordinate_transformation_mode", default) == "half_pixel"
     scale, ratio, found = at.get("spatial_scale", 1.0), at.get("sampling_ratio", 0), []
+    nd.empty((rois.shape[0], x.shape[1], height, width))  # what no memory holds is refused before lists are made
     for box, batch in zip(rois.tolist(), numbers(batches), strict=True):
         left, top, right, bottom = (each * scale - (0.5 if shifted else 0.0) for each in box)
         sides = [(top, bottom - top, height, x.shape[2]), (left, right - left, width, x.shape[3])]

@@ -10,7 +10,7 @@ import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor
 from treadle.autograd.export.onnx_files import dtype_of
-from treadle.autograd.export.onnx_import_arithmetic import cast
+from treadle.autograd.export.onnx_import_arithmetic import axis_of, cast
 from treadle.autograd.export.onnx_import_windows import convolve
 from treadle.autograd.export.onnx_narrow import FLOATS, INTEGERS, held_in, narrowed
 
@@ -21,7 +21,7 @@ def _along(values: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     """Scales or zero points beside x: one for all, one for each place of an axis, or one for each block along it."""
     if values.size == 1 and values.ndim <= 1:
         return F.reshape(values, ())
-    axis %= x.ndim
+    axis = axis_of(axis, x.ndim) if x.ndim > 1 else 0
     if values.ndim == 1:
         return F.reshape(values, (-1, *(1,) * (x.ndim - 1 - axis)))
     block = block or -(-x.shape[axis] // values.shape[axis])
@@ -67,7 +67,7 @@ def _centred(x: Tensor, zero: Tensor | None, channel_axis: int) -> Tensor:
     if zero is None:
         return wide
     if zero.ndim == 1 and zero.size > 1:
-        zero = F.reshape(zero, (-1, *(1,) * (x.ndim - 1 - channel_axis % x.ndim)))
+        zero = F.reshape(zero, (-1, *(1,) * (x.ndim - 1 - axis_of(channel_axis, x.ndim))))
     return wide - cast(F.reshape(zero, ()) if zero.size == 1 else zero, nd.int32)
 
 

@@ -10,9 +10,12 @@ from typing import Any
 import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
+from treadle.autograd.errors import OnnxError
 from treadle.autograd.export.onnx_import_arithmetic import activation
 
 __all__ = ["RECURRENT"]
+
+_DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 
 @dataclass(slots=True)
@@ -96,6 +99,9 @@ def _layer(step: Callable[..., Any], gates: int, defaults: Sequence[str]) -> Cal
         x = F.swapaxes(x, 0, 1) if by_batch else x
         h0, c0 = (F.swapaxes(each, 0, 1) if by_batch and each is not None else each for each in (h0, c0))
         directions, hidden = w.shape[0], r.shape[-1]
+        way = at.get("direction", "forward")
+        if _DIRECTIONS.get(way) != directions:
+            raise OnnxError(f"direction {way!r} and weights of {directions} directions")
         found = []
         for each in range(directions):
             start = constant(nd.zeros((x.shape[1], hidden), dtype=x.dtype))
@@ -106,7 +112,7 @@ def _layer(step: Callable[..., Any], gates: int, defaults: Sequence[str]) -> Cal
                 bool(at.get("linear_before_reset", 0)), bool(at.get("input_forget", 0)),
             )  # fmt: skip
             first_h, first_c = start if h0 is None else h0[each], start if c0 is None else c0[each]
-            backward = at.get("direction", "forward") == "reverse" or each == 1
+            backward = way == "reverse" or each == 1
             found.append(_walk(cell, step, x, first_h, first_c, lengths, backward))
         outputs, h, c = (
             F.stack(list(each), axis=axis) for each, axis in zip(zip(*found, strict=True), (1, 0, 0), strict=True)

@@ -7,7 +7,8 @@ from typing import Any
 import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
-from treadle.autograd.export.onnx_import_arithmetic import cast, numbers, whole
+from treadle.autograd.errors import OnnxError
+from treadle.autograd.export.onnx_import_arithmetic import axis_of, cast, numbers, whole
 
 __all__ = ["REDUCTIONS"]
 
@@ -23,7 +24,9 @@ def _reduction(function: Op, input_since: int = 18) -> Op:
             if at.get("noop_with_empty_axes", 0):
                 return function(x, (), True)
             given = range(x.ndim)
-        return function(x, tuple(each % x.ndim if x.ndim else each for each in given), bool(at.get("keepdims", 1)))
+        return function(
+            x, tuple(axis_of(each, x.ndim) if x.ndim else each for each in given), bool(at.get("keepdims", 1))
+        )
 
     return op
 
@@ -81,13 +84,13 @@ def _along(function: Op) -> Op:
 
 def _hardmax(x: Tensor, axis: int) -> Tensor:
     first = F.argmax(x, axis=axis, keepdims=True)
-    places = nd.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - 1 - axis % x.ndim))
+    places = nd.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - 1 - axis_of(axis, x.ndim)))
     return cast(first == constant(places), x.dtype)
 
 
 def _scan(function: Op, start: int) -> Op:
     def op(at: Any, x: Tensor, axis: Tensor) -> Tensor:
-        along = whole(axis) % x.ndim
+        along = axis_of(whole(axis), x.ndim)
         lead = (slice(None),) * along
         x = F.flip(x, axis=along) if at.get("reverse", 0) else x
         found = cast(function(x, axis=along), x.dtype)
@@ -101,7 +104,7 @@ def _scan(function: Op, start: int) -> Op:
 
 # --- normalisations ---------------------------------------------------------------------------------------------------
 def _layer_norm(at: Any, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> tuple[Tensor, ...]:
-    axes = tuple(range(at.get("axis", -1) % x.ndim, x.ndim))
+    axes = tuple(range(axis_of(at.get("axis", -1), x.ndim), x.ndim))
     wide = cast(x, nd.float32) if x.dtype.itemsize < 4 else x
     mean = F.mean(wide, axis=axes, keepdims=True)
     centred = wide - mean
@@ -123,6 +126,8 @@ def _batch_norm(at: Any, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, v
         pairs = zip((mean, var), now, strict=True)
         running = tuple(cast(before * kept + each * (1.0 - kept), before.dtype) for before, each in pairs)
         mean, var = now
+    if any(each.size != x.shape[1] for each in (scale, bias, mean, var)):
+        raise OnnxError(f"numbers for {scale.size} channels; the input has {x.shape[1]}")
     factor = scale / F.sqrt(var + epsilon)
     out = (x - _channels(mean, x.ndim)) * _channels(factor, x.ndim) + _channels(bias, x.ndim)
     return (cast(out, x.dtype), *running)
@@ -156,6 +161,8 @@ def _dropout(at: Any, x: Tensor, ratio: Tensor | None = None, training: Tensor |
     share = at.get("ratio", 0.5) if ratio is None else float(numbers(ratio)[0])
     if training is None or not whole(training) or share == 0.0:
         return x, constant(nd.ones(x.shape, dtype=nd.bool))
+    if not 0.0 <= share < 1.0:
+        raise OnnxError(f"the ratio of what is dropped is {share}; it must lie in [0, 1)")
     keep = nd.random.uniform(shape=x.shape) >= share
     return cast(x * constant(keep.astype(x.dtype)) * (1.0 / (1.0 - share)), x.dtype), constant(keep)
 
@@ -163,9 +170,11 @@ def _dropout(at: Any, x: Tensor, ratio: Tensor | None = None, training: Tensor |
 # --- order ------------------------------------------------------------------------------------------------------------
 def _top(at: Any, x: Tensor, count: Tensor | None = None) -> Any:
     number = at.attributes["k"] if count is None else whole(count)
-    axis = at.get("axis", -1)
+    axis = axis_of(at.get("axis", -1), x.ndim)
+    if not 0 <= number <= x.shape[axis]:
+        raise OnnxError(f"the first {number} of axis {axis} of length {x.shape[axis]}")
     order = F.argsort(x, axis=axis, descending=bool(at.get("largest", 1)))
-    chosen = order[(*(slice(None),) * (axis % x.ndim), slice(number))]
+    chosen = order[(*(slice(None),) * axis, slice(number))]
     return F.take_along_axis(x, chosen, axis=axis), chosen
 
 

@@ -8,7 +8,7 @@ import treadle.autograd.functions as F
 import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import OnnxError
-from treadle.autograd.export.onnx_import_arithmetic import cast, numbers, whole
+from treadle.autograd.export.onnx_import_arithmetic import axis_of, cast, numbers, whole
 from treadle.ndarray import NDArray
 
 __all__ = ["SELECTIONS"]
@@ -17,7 +17,7 @@ _REDUCERS = {"mul": F.multiply, "max": F.maximum, "min": F.minimum}
 
 
 def _gather_elements(at: Any, x: Tensor, places: Tensor) -> Tensor:
-    axis = at.get("axis", 0) % x.ndim
+    axis = axis_of(at.get("axis", 0), x.ndim)
     part = tuple(slice(None) if each == axis else slice(length) for each, length in enumerate(places.shape))
     return F.take_along_axis(x[part], places, axis=axis)
 
@@ -59,7 +59,7 @@ def _scattered(x: Tensor, index: tuple[NDArray, ...], updates: Tensor, reduction
 
 
 def _scatter_elements(at: Any, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
-    axis = at.get("axis", 0) % x.ndim
+    axis = axis_of(at.get("axis", 0), x.ndim)
     index = [
         places.data if each == axis else nd.arange(length).reshape((1,) * each + (-1,) + (1,) * (x.ndim - 1 - each))
         for each, length in enumerate(places.shape)
@@ -68,6 +68,8 @@ def _scatter_elements(at: Any, x: Tensor, places: Tensor, updates: Tensor) -> Te
 
 
 def _scatter_nd(at: Any, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
+    if places.shape[-1] > x.ndim:
+        raise OnnxError(f"indices of {places.shape[-1]} axes into an array of {x.ndim}")
     index = tuple(places.data[..., each] for each in range(places.shape[-1]))
     return _scattered(x, index, updates, at.get("reduction", "none"))
 
@@ -98,7 +100,9 @@ def _unique(at: Any, x: Tensor) -> tuple[Tensor, ...]:
 
 def _one_hot(at: Any, indices: Tensor, depth: Tensor, values: Tensor) -> Tensor:
     axis, count = at.get("axis", -1), whole(depth)
-    axis = axis + indices.ndim + 1 if axis < 0 else axis
+    axis = axis_of(axis, indices.ndim + 1)
+    if count < 1:
+        raise OnnxError(f"{count} classes; at least one is needed")
     places = cast(indices, nd.int64)
     places = F.expand_dims(F.where(places < 0, places + count, places), axis)
     classes = constant(nd.arange(count).reshape((-1,) + (1,) * (indices.ndim - axis)))
@@ -126,7 +130,7 @@ def _reverse_sequence(at: Any, x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _tensor_scatter(at: Any, past: Tensor, update: Tensor, starts: Tensor | None = None) -> Tensor:
-    axis = at.get("axis", -2) % past.ndim
+    axis = axis_of(at.get("axis", -2), past.ndim)
     first = nd.zeros((past.shape[0],), dtype=nd.int64) if starts is None else starts.data
     steps = first.reshape((-1, 1)) + nd.arange(update.shape[axis]).reshape((1, -1))
     if at.get("mode", "linear") == "circular":

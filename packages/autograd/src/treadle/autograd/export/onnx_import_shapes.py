@@ -9,7 +9,7 @@ import treadle.ndarray as nd
 from treadle.autograd._tensor import Tensor, constant
 from treadle.autograd.errors import OnnxError
 from treadle.autograd.export.onnx_files import dtype_of
-from treadle.autograd.export.onnx_import_arithmetic import cast, numbers, whole
+from treadle.autograd.export.onnx_import_arithmetic import axis_of, cast, numbers, whole
 
 __all__ = ["SHAPES", "ints"]
 
@@ -68,7 +68,7 @@ def _reshape(at: Any, x: Tensor, shape: Tensor | None = None) -> Tensor:
 
 def _flatten(at: Any, x: Tensor) -> Tensor:
     axis = at.get("axis", 1)
-    axis = axis + x.ndim if axis < 0 else axis
+    axis = axis if axis == x.ndim else axis_of(axis, x.ndim)
     return F.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
@@ -86,7 +86,9 @@ def _squeeze(at: Any, x: Tensor, axes: Tensor | None = None) -> Tensor:
 def _unsqueeze(at: Any, x: Tensor, axes: Tensor | None = None) -> Tensor:
     given = _axes(at, axes) or []
     ndim = x.ndim + len(given)
-    places = {each % ndim for each in given}
+    places = {axis_of(each, ndim) for each in given}
+    if len(places) < len(given):
+        raise OnnxError(f"axes {given} name one twice")
     lengths = iter(x.shape)
     return F.reshape(x, tuple(1 if each in places else next(lengths) for each in range(ndim)))
 
@@ -112,7 +114,7 @@ def _concat(at: Any, *parts: Tensor) -> Tensor:
 
 
 def _split(at: Any, x: Tensor, sizes: Tensor | None = None) -> Any:
-    axis = at.get("axis", 0) % x.ndim
+    axis = axis_of(at.get("axis", 0), x.ndim)
     parts = at.get("split") if at.version < 13 else numbers(sizes) if sizes is not None else None
     if parts is None:
         count, length = at.get("num_outputs", len(at.outputs)), x.shape[axis]
@@ -122,7 +124,7 @@ def _split(at: Any, x: Tensor, sizes: Tensor | None = None) -> Any:
     for each in parts:
         found.append(x[(*(slice(None),) * axis, slice(start, start + each))])
         start += each
-    if start != x.shape[axis]:
+    if start != x.shape[axis] or min(parts, default=0) < 0:
         raise OnnxError(f"parts of {parts} do not make up axis {axis} of length {x.shape[axis]}")
     return tuple(found)
 
@@ -147,7 +149,7 @@ def _slice(at: Any, x: Tensor, *given: Tensor | None) -> Tensor:
 def _pad(at: Any, x: Tensor, widths: Tensor | None = None, value: Tensor | None = None, axes: Any = None) -> Tensor:
     given = at.get("pads", at.get("paddings")) if at.version < 11 else numbers(widths)
     fill = at.get("value", 0.0) if at.version < 11 else 0 if value is None else numbers(value)[0]
-    along = [each % x.ndim for each in numbers(axes)] if axes is not None else list(range(x.ndim))
+    along = [axis_of(each, x.ndim) for each in numbers(axes)] if axes is not None else list(range(x.ndim))
     pairs = [(0, 0)] * x.ndim
     for place, axis in enumerate(along):
         pairs[axis] = (given[place], given[len(along) + place])

@@ -60,6 +60,8 @@ def _stft(at: Any, x: Tensor, step: Tensor, window: Tensor | None = None, length
     if size < 1:
         raise OnnxError("neither a window nor the length of a frame")
     by = whole(step)
+    if by < 1:
+        raise OnnxError(f"a step of {by} from frame to frame; it must be above 0")
     frames = (x.shape[1] - size) // by + 1
     places = nd.arange(frames).reshape((-1, 1)) * by + nd.arange(size)
     cut = F.take(x, constant(places), axis=1)
@@ -72,6 +74,7 @@ def _mel(at: Any, *given: Tensor) -> Tensor:
     bins, size, rate, low, high = (numbers(each)[0] for each in given)
     spectrum = size // 2 + 1
     lowest, highest = (2595.0 * math.log10(1.0 + each / 700.0) for each in (low, high))
+    nd.empty((spectrum, bins))  # what no memory holds is refused before lists are made
     step = (highest - lowest) / (bins + 2)
     edges = [
         int((size + 1) * (700.0 * (10.0 ** ((each * step + lowest) / 2595.0) - 1.0)) // rate)

@@ -29,7 +29,7 @@ def _grams(row: list[int], least: int, most: int, skips: int) -> Counter[tuple[i
     """How often every n-gram stands in a row, with up to so many items left out between its own."""
     found: Counter[tuple[int, ...]] = Counter()
     for size in range(least, most + 1):
-        for apart in range(1, (skips if size > 1 else 0) + 2):
+        for apart in range(1, (min(skips, len(row)) if size > 1 else 0) + 2):
             found.update(
                 tuple(row[place : place + size * apart : apart]) for place in range(len(row) - (size - 1) * apart)
             )
@@ -39,6 +39,7 @@ def _grams(row: list[int], least: int, most: int, skips: int) -> Counter[tuple[i
 def _tf_idf(at: Any, x: Tensor) -> Tensor:
     pool, places, mode = _pool(at), at.attributes["ngram_indexes"], at.attributes["mode"]
     weights = at.get("weights") or [1.0] * len(pool)
+    nd.empty((max(places, default=-1) + 1,))  # what no memory holds is refused before lists are made
     limits = [at.attributes[each] for each in ("min_gram_length", "max_gram_length", "max_skip_count")]
     rows = []
     for row in [x.tolist()] if x.ndim == 1 else x.tolist():
