@@ -5,6 +5,8 @@ A function returns an array on the batch's device (0-d, unless it says otherwise
 """
 
 from treadle.nn.metrics.accuracy import Accuracy, accuracy, top_k_accuracy
+from treadle.nn.metrics.average_precision import AveragePrecision, average_precision
+from treadle.nn.metrics.calibration import CalibrationError, LogLoss, calibration_error, log_loss
 from treadle.nn.metrics.confusion import (
     ConfusionMatrix,
     F1Score,
@@ -31,9 +33,12 @@ from treadle.nn.metrics.roc_auc import ROCAUC, roc_auc
 __all__ = [
     "ROCAUC",
     "Accuracy",
+    "AveragePrecision",
+    "CalibrationError",
     "ConfusionMatrix",
     "Dice",
     "F1Score",
+    "LogLoss",
     "MeanAbsoluteError",
     "MeanSquaredError",
     "Metric",
@@ -42,9 +47,12 @@ __all__ = [
     "Recall",
     "RootMeanSquaredError",
     "accuracy",
+    "average_precision",
+    "calibration_error",
     "confusion_matrix",
     "dice_score",
     "f1_score",
+    "log_loss",
     "mean_absolute_error",
     "mean_squared_error",
     "perplexity",

@@ -4,27 +4,31 @@ import operator
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.metrics.metric import MeanMetric
+from treadle.nn.metrics.metric import MeanMetric, weighted_mean
 
 __all__ = ["Accuracy", "accuracy", "top_k_accuracy"]
 
 
-def accuracy(logits: Tensor, target: Tensor) -> nd.NDArray:
+def accuracy(logits: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> nd.NDArray:
     """The share of rows whose largest logit is that of the target class, as a 0-d array on their device.
+
+    ``sample_weight`` ``(rows,)`` lets rows count more or less.
 
     >>> accuracy(Tensor([[2.0, 1.0], [0.0, 3.0]]), Tensor([0, 0], dtype=nd.int64)).item()
     0.5
     """
-    return nd.mean(_hits(logits, target, 1))
+    return weighted_mean("accuracy", _hits(logits, target, 1), sample_weight)
 
 
-def top_k_accuracy(logits: Tensor, target: Tensor, k: int = 5) -> nd.NDArray:
+def top_k_accuracy(logits: Tensor, target: Tensor, k: int = 5, *, sample_weight: Tensor | None = None) -> nd.NDArray:
     """The share of rows where fewer than ``k`` logits are before the target's: larger ones, and equal earlier ones.
+
+    ``sample_weight`` ``(rows,)`` lets rows count more or less.
 
     >>> top_k_accuracy(Tensor([[2.0, 1.0, 0.0], [2.0, 3.0, 4.0]]), Tensor([1, 0]), k=2).item()
     0.5
     """
-    return nd.mean(_hits(logits, target, _checked(k)))
+    return weighted_mean("top_k_accuracy", _hits(logits, target, _checked(k)), sample_weight)
 
 
 class Accuracy(MeanMetric):

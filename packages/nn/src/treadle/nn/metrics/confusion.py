@@ -1,5 +1,6 @@
 """Counts of classes taken for classes, and what follows from them."""
 
+from collections.abc import Sequence
 from math import nan
 
 import treadle.ndarray as nd
@@ -18,18 +19,23 @@ __all__ = [
 ]
 
 _SUMMED = {"true": 1, "pred": 0, "all": None}
-_AVERAGES = ("macro", "micro", "weighted", None)
+_AVERAGES = ("macro", "micro", "weighted", "binary", None)
 
 
 def confusion_matrix(
-    output: Tensor, target: Tensor, num_classes: int | None = None, *, normalize: str | None = None
+    output: Tensor,
+    target: Tensor,
+    num_classes: int | None = None,
+    *,
+    normalize: str | None = None,
+    sample_weight: Tensor | None = None,
 ) -> nd.NDArray:
     """How often class i (row) was taken for class j (column): int64, ``(num_classes, num_classes)``.
 
     ``output`` holds logits ``(rows, classes, ...)``, or class indices of ``target``'s shape, of an integer dtype.
     ``num_classes`` is by default the number of logits, or the largest index and 1. ``normalize`` gives shares instead,
     float64: of what is of the class ("true", rows sum to 1), of what was taken for it ("pred", columns do), or of all
-    ("all"); 0 where there is nothing.
+    ("all"); 0 where there is nothing. ``sample_weight``, one for each row or index, counts in place of 1, in float64.
 
     >>> confusion_matrix(Tensor([0, 1, 1]), Tensor([0, 0, 1])).tolist()
     [[1, 1], [0, 1]]
@@ -40,9 +46,11 @@ def confusion_matrix(
         raise ValueError(f"confusion_matrix: normalize must be None, 'true', 'pred' or 'all', not {normalize!r}")
     predicted, actual, number = _indices(output, target, num_classes)
     flat = actual * number + predicted
-    counts = nd.zeros(number * number, dtype=nd.int64, device=flat.device)
-    ones = nd.ones(flat.shape, dtype=nd.int64, device=flat.device)
-    matrix = nd.reshape(nd.scatter_add(counts, flat, ones), (number, number))
+    counted = nd.ones(flat.shape, dtype=nd.int64, device=flat.device)
+    if sample_weight is not None:
+        counted = _weights(sample_weight, target, flat)
+    counts = nd.zeros(number * number, dtype=counted.dtype, device=flat.device)
+    matrix = nd.reshape(nd.scatter_add(counts, flat, counted), (number, number))
     if normalize is None:
         return matrix
     shares = matrix.astype(nd.float64)
@@ -50,34 +58,63 @@ def confusion_matrix(
 
 
 def precision(
-    output: Tensor, target: Tensor, num_classes: int | None = None, average: str | None = "macro"
+    output: Tensor,
+    target: Tensor,
+    num_classes: int | None = None,
+    average: str | None = "macro",
+    *,
+    labels: Sequence[int] | None = None,
+    pos_label: int = 1,
+    zero_division: float = 0.0,
+    sample_weight: Tensor | None = None,
 ) -> nd.NDArray:
     """Of what was taken for a class, the share that is of it; 0 where nothing was. Arguments: :class:`Precision`.
 
     >>> precision(Tensor([0, 1, 1]), Tensor([0, 0, 1]), average=None).tolist()
     [1.0, 0.5]
     """
-    return _Rate.of(Precision, output, target, num_classes, average)
+    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
+    return Precision(len(matrix), average, labels=labels, pos_label=pos_label, zero_division=zero_division).of(matrix)
 
 
-def recall(output: Tensor, target: Tensor, num_classes: int | None = None, average: str | None = "macro") -> nd.NDArray:
+def recall(
+    output: Tensor,
+    target: Tensor,
+    num_classes: int | None = None,
+    average: str | None = "macro",
+    *,
+    labels: Sequence[int] | None = None,
+    pos_label: int = 1,
+    zero_division: float = 0.0,
+    sample_weight: Tensor | None = None,
+) -> nd.NDArray:
     """Of what is of a class, the share that was taken for it; 0 where nothing is. Arguments: :class:`Recall`.
 
     >>> recall(Tensor([0, 1, 1]), Tensor([0, 0, 1]), average=None).tolist()
     [0.5, 1.0]
     """
-    return _Rate.of(Recall, output, target, num_classes, average)
+    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
+    return Recall(len(matrix), average, labels=labels, pos_label=pos_label, zero_division=zero_division).of(matrix)
 
 
 def f1_score(
-    output: Tensor, target: Tensor, num_classes: int | None = None, average: str | None = "macro"
+    output: Tensor,
+    target: Tensor,
+    num_classes: int | None = None,
+    average: str | None = "macro",
+    *,
+    labels: Sequence[int] | None = None,
+    pos_label: int = 1,
+    zero_division: float = 0.0,
+    sample_weight: Tensor | None = None,
 ) -> nd.NDArray:
     """The harmonic mean of precision and recall, 2 hits / (taken + actual). Arguments: :class:`F1Score`.
 
     >>> [round(value, 4) for value in f1_score(Tensor([0, 1, 1]), Tensor([0, 0, 1]), average=None).tolist()]
     [0.6667, 0.6667]
     """
-    return _Rate.of(F1Score, output, target, num_classes, average)
+    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
+    return F1Score(len(matrix), average, labels=labels, pos_label=pos_label, zero_division=zero_division).of(matrix)
 
 
 class ConfusionMatrix(Metric):
@@ -98,9 +135,10 @@ class ConfusionMatrix(Metric):
         """Forget all batches."""
         self.matrix = nd.zeros((self.num_classes, self.num_classes), dtype=nd.int64, device="cpu")
 
-    def update(self, output: Tensor, target: Tensor) -> None:
-        """Take in a batch of logits, or class indices, and target indices."""
-        self.matrix += confusion_matrix(output, target, self.num_classes).to_device("cpu")
+    def update(self, output: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> None:
+        """Take in a batch of logits, or class indices, and target indices; with weights the counts become float64."""
+        counts = confusion_matrix(output, target, self.num_classes, sample_weight=sample_weight).to_device("cpu")
+        self.matrix = self.matrix.astype(nd.result_type(self.matrix, counts), copy=False) + counts
 
     def compute(self) -> nd.NDArray:
         """The counts, int64."""
@@ -110,11 +148,26 @@ class ConfusionMatrix(Metric):
 class _Rate(ConfusionMatrix):
     """The base: a rate of each class, averaged."""
 
-    def __init__(self, num_classes: int, average: str | None = "macro") -> None:
+    optional_state = ("labels", "pos_label", "zero_division")
+
+    def __init__(
+        self,
+        num_classes: int,
+        average: str | None = "macro",
+        *,
+        labels: Sequence[int] | None = None,
+        pos_label: int = 1,
+        zero_division: float = 0.0,
+    ) -> None:
         if average not in _AVERAGES:
             raise ValueError(f"average must be one of {_AVERAGES}, not {average!r}")
+        if average == "binary":
+            labels = [pos_label]
+        if labels is not None and not all(0 <= label < num_classes for label in labels):
+            raise nd.IndexingError(f"one of the labels {list(labels)} is outside of the {num_classes} classes")
         super().__init__(num_classes)
-        self.average = average
+        self.average, self.pos_label, self.zero_division = average, pos_label, float(zero_division)
+        self.labels = None if labels is None else list(labels)
 
     def rate(self, hits: nd.NDArray, taken: nd.NDArray, actual: nd.NDArray) -> nd.NDArray:
         """The rate, from the counts of hits, of what was taken for a class, and of what is of it."""
@@ -122,33 +175,38 @@ class _Rate(ConfusionMatrix):
 
     def compute(self) -> nd.NDArray:
         """The average, 0-d, or with ``average=None`` the rate of each class; float64."""
-        counts = self.matrix.astype(nd.float64)
+        return self.of(self.matrix)
+
+    def of(self, matrix: nd.NDArray) -> nd.NDArray:
+        """The rate of a confusion matrix."""
+        counts = matrix.astype(nd.float64)
         hits, taken, actual = nd.diagonal(counts), nd.sum(counts, axis=0), nd.sum(counts, axis=1)
+        if self.labels is not None:
+            chosen = nd.asarray(self.labels, dtype=nd.int64, device=matrix.device)
+            hits, taken, actual = hits[chosen], taken[chosen], actual[chosen]
         if self.average == "micro":
             return self.rate(nd.sum(hits), nd.sum(taken), nd.sum(actual))
         rates = self.rate(hits, taken, actual)
         if self.average is None:
             return rates
-        weights = actual if self.average == "weighted" else (taken + actual > 0.0).astype(nd.float64)
-        total = nd.sum(weights)
-        return nd.sum(rates * weights) / total if total.item() else nd.asarray(nan, dtype=nd.float64)
-
-    @staticmethod
-    def of(
-        kind: "type[_Rate]", output: Tensor, target: Tensor, num_classes: int | None, average: str | None
-    ) -> nd.NDArray:
-        """The rate of one batch."""
-        matrix = confusion_matrix(output, target, num_classes)
-        metric = kind(matrix.shape[0], average)
-        metric.matrix = matrix
-        return metric.compute()
+        if self.average == "binary":
+            return rates[0]
+        counted = nd.ones_like(rates) if self.labels is not None else (taken + actual > 0.0).astype(nd.float64)
+        if self.average == "weighted" and nd.sum(actual).item():
+            counted = actual
+        counted = nd.where(nd.isnan(rates), 0.0, counted)  # as zero_division=nan asks
+        total = nd.sum(counted)
+        rates = nd.where(nd.isnan(rates), 0.0, rates)
+        return nd.sum(rates * counted) / total if total.item() else nd.asarray(nan, dtype=nd.float64)
 
 
 class Precision(_Rate):
     """Of what was taken for a class, the share that is of it; 0 where nothing was.
 
     ``average`` "macro" is the mean over the classes that occur in outputs or targets, "weighted" weighs them by their
-    targets, "micro" counts all classes together, None gives each class its own.
+    targets, "micro" counts all classes together, None gives each class its own, "binary" that of ``pos_label`` alone.
+    ``labels`` are the classes that count, in the order that None gives them. ``zero_division`` (0, 1 or nan) is the
+    rate where there is nothing to divide by; with nan such classes do not count in an average.
 
     >>> metric = Precision(2, average=None)
     >>> metric.update(Tensor([0, 1, 1]), Tensor([0, 0, 1]))
@@ -158,7 +216,7 @@ class Precision(_Rate):
 
     def rate(self, hits: nd.NDArray, taken: nd.NDArray, actual: nd.NDArray) -> nd.NDArray:
         """hits / taken."""
-        return _share(hits, taken)
+        return _share(hits, taken, self.zero_division)
 
 
 class Recall(_Rate):
@@ -172,7 +230,7 @@ class Recall(_Rate):
 
     def rate(self, hits: nd.NDArray, taken: nd.NDArray, actual: nd.NDArray) -> nd.NDArray:
         """hits / actual."""
-        return _share(hits, actual)
+        return _share(hits, actual, self.zero_division)
 
 
 class F1Score(_Rate):
@@ -186,12 +244,20 @@ class F1Score(_Rate):
 
     def rate(self, hits: nd.NDArray, taken: nd.NDArray, actual: nd.NDArray) -> nd.NDArray:
         """2 hits / (taken + actual)."""
-        return _share(2.0 * hits, taken + actual)
+        return _share(2.0 * hits, taken + actual, self.zero_division)
 
 
-def _share(part: nd.NDArray, whole: nd.NDArray) -> nd.NDArray:
-    """part / whole, and 0 where the whole is 0."""
-    return part / nd.where(whole == 0.0, 1.0, whole)
+def _weights(sample_weight: Tensor, target: Tensor, flat: nd.NDArray) -> nd.NDArray:
+    """A weight for each index."""
+    if sample_weight.shape not in (target.shape, target.shape[:1]):
+        raise nd.ShapeError(f"confusion_matrix: sample_weight {sample_weight.shape} for a target {target.shape}")
+    weights = nd.reshape(sample_weight.data.astype(nd.float64), (-1,))
+    return nd.repeat(weights, flat.size // weights.size) if weights.size else weights
+
+
+def _share(part: nd.NDArray, whole: nd.NDArray, otherwise: float = 0.0) -> nd.NDArray:
+    """part / whole, and something else where the whole is 0."""
+    return nd.where(whole == 0.0, otherwise, part / nd.where(whole == 0.0, 1.0, whole))
 
 
 def _indices(output: Tensor, target: Tensor, num_classes: int | None) -> tuple[nd.NDArray, nd.NDArray, int]:

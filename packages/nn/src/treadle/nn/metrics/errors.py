@@ -5,7 +5,7 @@ from math import sqrt
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.metrics.metric import MeanMetric
+from treadle.nn.metrics.metric import MeanMetric, weighted_mean
 
 __all__ = [
     "MeanAbsoluteError",
@@ -17,31 +17,31 @@ __all__ = [
 ]
 
 
-def mean_absolute_error(output: Tensor, target: Tensor) -> nd.NDArray:
-    """The mean of the absolute differences of two tensors of one shape.
+def mean_absolute_error(output: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> nd.NDArray:
+    """The mean of the absolute differences of two tensors of one shape; ``sample_weight`` weights rows.
 
     >>> mean_absolute_error(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])).item()
     1.0
     """
-    return nd.mean(_errors(nd.abs, output, target))
+    return weighted_mean("mean_absolute_error", _errors(nd.abs, output, target), sample_weight)
 
 
-def mean_squared_error(output: Tensor, target: Tensor) -> nd.NDArray:
-    """The mean of the squared differences of two tensors of one shape.
+def mean_squared_error(output: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> nd.NDArray:
+    """The mean of the squared differences of two tensors of one shape; ``sample_weight`` weights rows.
 
     >>> mean_squared_error(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])).item()
     2.0
     """
-    return nd.mean(_errors(nd.square, output, target))
+    return weighted_mean("mean_squared_error", _errors(nd.square, output, target), sample_weight)
 
 
-def root_mean_squared_error(output: Tensor, target: Tensor) -> nd.NDArray:
-    """The root of the mean of the squared differences of two tensors of one shape.
+def root_mean_squared_error(output: Tensor, target: Tensor, *, sample_weight: Tensor | None = None) -> nd.NDArray:
+    """The root of the mean of the squared differences of two tensors of one shape; ``sample_weight`` weights rows.
 
     >>> root_mean_squared_error(Tensor([1.0, 2.0]), Tensor([4.0, -1.0])).item()
     3.0
     """
-    return nd.sqrt(mean_squared_error(output, target))
+    return nd.sqrt(mean_squared_error(output, target, sample_weight=sample_weight))
 
 
 class _MeanError(MeanMetric):

@@ -9,7 +9,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.functional._guard import telling
 
-__all__ = ["MeanMetric", "Metric"]
+__all__ = ["MeanMetric", "Metric", "weighted_mean", "weights_of"]
 
 
 class Metric(ABC):
@@ -23,6 +23,9 @@ class Metric(ABC):
     >>> round(metric.compute().item(), 4)
     0.6667
     """
+
+    optional_state: tuple[str, ...] = ()
+    """Options that a state may lack because it was saved before there were any; they stay as they are."""
 
     def __init__(self) -> None:
         self.reset()
@@ -50,7 +53,7 @@ class Metric(ABC):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from ``state_dict``; ValueError, and no change, for that of another kind of metric."""
-        if state_dict.keys() != vars(self).keys():
+        if state_dict.keys() | self.optional_state != vars(self).keys() | self.optional_state:
             kind, given = type(self).__name__, ", ".join(state_dict)
             raise ValueError(f"the state of a {kind} has {', '.join(vars(self))}; this one has {given or 'nothing'}")
         vars(self).update({name: _copied(value) for name, value in state_dict.items()})
@@ -87,3 +90,22 @@ class MeanMetric(Metric):
     def compute(self) -> nd.NDArray:
         """The mean over all batches."""
         return nd.asarray(self.mean(), dtype=nd.float64)
+
+
+def weights_of(name: str, sample_weight: Tensor | None, rows: nd.NDArray) -> nd.NDArray:
+    """The weights of rows (of the first axis) as float64, 1 where none are given; ShapeError if they do not fit."""
+    if sample_weight is None:
+        return nd.ones(rows.shape[:1], dtype=nd.float64, device=rows.device)
+    if sample_weight.shape != rows.shape[:1]:
+        raise nd.ShapeError(f"{name}: sample_weight {sample_weight.shape} must be {rows.shape[:1]}, one for each row")
+    return sample_weight.data.astype(nd.float64)
+
+
+def weighted_mean(name: str, values: nd.NDArray, sample_weight: Tensor | None) -> nd.NDArray:
+    """The mean of all elements, where each counts as its row does."""
+    if sample_weight is None:
+        return nd.mean(values)
+    weights = weights_of(name, sample_weight, values)
+    wide = values.astype(nd.float64)
+    rows = nd.mean(nd.reshape(wide, (len(wide), -1)), axis=1) if wide.ndim > 1 else wide
+    return nd.sum(rows * weights) / nd.sum(weights)

@@ -1,13 +1,12 @@
 """The area under the receiver operating characteristic."""
 
-from collections.abc import Mapping
+from functools import partial
 from itertools import combinations
 from math import nan
-from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
-from treadle.nn.metrics.metric import Metric
+from treadle.nn.metrics._ranking import Ranked, RankingMetric, averaged, mean, operands, wrapped
 
 __all__ = ["ROCAUC", "roc_auc"]
 
@@ -19,6 +18,7 @@ def roc_auc(
     *,
     multi_class: str = "ovr",
     max_fpr: float | None = None,
+    sample_weight: Tensor | None = None,
 ) -> nd.NDArray:
     """The probability that a positive row has a larger score than a negative one, where equal scores count half.
 
@@ -27,6 +27,8 @@ def roc_auc(
     ``average`` of several areas: "macro" (the mean), "weighted" (by positive rows; with "ovo" by those of the pair),
     "micro" (all of them as one), None (an array of them), the last two not with "ovo". ``max_fpr`` is the largest share
     of false positives that counts, and the area is then scaled to be 0.5 for scores that tell nothing.
+
+    ``sample_weight`` ``(rows,)`` lets rows count more or less, not with "ovo".
 
     NaN where a class has no rows, or all; a NaN among the scores is a ValueError. Hanley and McNeil 1982, "The meaning
     and use of the area under a receiver operating characteristic curve"; McClish 1989, "Analyzing a portion of the ROC
@@ -37,53 +39,16 @@ def roc_auc(
     >>> roc_auc(Tensor([[0.1, 0.9], [0.8, 0.2]]), Tensor([[0, 0], [1, 1]]), average=None).tolist()
     [1.0, 0.0]
     """
-    values, labels = scores.data, target.data
-    _check(values, labels, average, multi_class, max_fpr)
-    if values.ndim == 1 or labels.ndim == 2:
-        positive = labels > 0 if labels.dtype.kind != "b" else labels
-    else:
-        if multi_class == "ovo":
-            return _wrapped(_each_against_each(values, labels, average, max_fpr), values)
-        positive = nd.expand_dims(labels, axis=1) == nd.arange(values.shape[1], device=values.device)
-    if values.ndim == 1 or average == "micro":
-        return _wrapped(_area(nd.reshape(values, (-1,)), nd.reshape(positive, (-1,)), max_fpr), values)
-    areas = [_area(values[:, number], positive[:, number], max_fpr) for number in range(values.shape[1])]
-    if average is None:
-        return _wrapped(areas, values)
-    counts = nd.sum(positive, axis=0, dtype=nd.int64).tolist() if average == "weighted" else [1] * len(areas)
-    return _wrapped(_mean(areas, counts), values)
-
-
-def _check(
-    values: nd.NDArray, labels: nd.NDArray, average: str | None, multi_class: str, max_fpr: float | None
-) -> None:
-    if average not in ("macro", "micro", "weighted", None) or multi_class not in ("ovr", "ovo"):
-        raise ValueError(f"roc_auc: average {average!r} and multi_class {multi_class!r} are not among the known ones")
+    values, labels, weights = operands("roc_auc", scores, target, average, sample_weight)
+    if multi_class not in ("ovr", "ovo"):
+        raise ValueError(f"roc_auc: multi_class must be 'ovr' or 'ovo', not {multi_class!r}")
     if max_fpr is not None and not 0.0 < max_fpr <= 1.0:
         raise ValueError(f"roc_auc: max_fpr must be in (0, 1], not {max_fpr!r}")
-    if values.ndim not in (1, 2) or labels.shape not in (values.shape, values.shape[:1]):
-        raise nd.ShapeError(f"roc_auc: scores {values.shape} do not fit target {labels.shape}")
-    if bool(nd.any(nd.isnan(values))):
-        raise ValueError("roc_auc: a score is NaN")
-    if labels.dtype.kind == "b" or not labels.size:
-        return
-    several = labels.ndim < values.ndim
-    if several:
-        right, what = (labels >= 0) & (labels < values.shape[1]), f"the classes 0 to {values.shape[1] - 1}"
-    else:
-        no = -1 if bool(nd.any(labels == -1)) else 0
-        right, what = (labels == no) | (labels == 1), "the classes 0 to 1, nor of -1 and 1"
-    if not bool(nd.all(right)):
-        raise nd.IndexingError(f"roc_auc: a target is not one of {what}")
-
-
-def _wrapped(result: float | list[float], like: nd.NDArray) -> nd.NDArray:
-    return nd.asarray(result, dtype=nd.float64, device=like.device)
-
-
-def _mean(areas: list[float], counts: list[int]) -> float:
-    total = sum(counts)
-    return sum(area * count for area, count in zip(areas, counts, strict=True)) / total if total else nan
+    if multi_class == "ovo" and labels.ndim < values.ndim:
+        if sample_weight is not None:
+            raise ValueError("roc_auc: each class against each takes no sample_weight")
+        return wrapped(_each_against_each(values, labels, average, max_fpr), values)
+    return averaged(values, labels, weights, average, partial(_area, max_fpr=max_fpr))
 
 
 def _each_against_each(values: nd.NDArray, labels: nd.NDArray, average: str | None, max_fpr: float | None) -> float:
@@ -94,31 +59,31 @@ def _each_against_each(values: nd.NDArray, labels: nd.NDArray, average: str | No
     for first, second in combinations(range(values.shape[1]), 2):
         rows = (labels == first) | (labels == second)
         mine, scores = labels[rows], values[rows]
-        pair = [_area(scores[:, each], mine == each, max_fpr) for each in (first, second)]
+        alike = nd.ones(mine.shape, dtype=nd.float64, device=mine.device)
+        pair = [_area(Ranked(scores[:, each], mine == each, alike), max_fpr) for each in (first, second)]
         areas.append(sum(pair) / 2.0)
-        counts.append(mine.size if average == "weighted" else 1)
-    return _mean(areas, counts)
+        counts.append(float(mine.size) if average == "weighted" else 1.0)
+    return mean(areas, counts)
 
 
-def _area(scores: nd.NDArray, positive: nd.NDArray, max_fpr: float | None) -> float:
+def _area(ranked: Ranked, max_fpr: float | None) -> float:
     """By ranks: for each positive row, the negatives below it, and half of those beside it."""
-    negatives, positives = nd.sort(scores[nd.logical_not(positive)]), scores[positive]
-    if not negatives.size or not positives.size:
+    negatives, before = ranked.part(nd.logical_not(ranked.positive))
+    positives, ahead = ranked.part(ranked.positive)
+    total = before[-1].item() * ahead[-1].item()
+    if not total:
         return nan
     if max_fpr is not None and max_fpr < 1.0:
-        return _part(negatives, nd.sort(positives), max_fpr)
-    below = nd.sum(nd.searchsorted(negatives, positives, side="left"), dtype=nd.int64).item()
-    not_above = nd.sum(nd.searchsorted(negatives, positives, side="right"), dtype=nd.int64).item()
-    return float(below + not_above) / (2.0 * negatives.size * positives.size)
+        return _part([(negatives, before), (positives, ahead)], max_fpr)
+    sides = [nd.searchsorted(negatives, positives, side=side) for side in ("left", "right")]
+    counted = (before[sides[0]] + before[sides[1]]) * (ahead[1:] - ahead[:-1])
+    return float(nd.sum(counted).item() / (2.0 * total))
 
 
-def _part(negatives: nd.NDArray, positives: nd.NDArray, most: float) -> float:
-    """The area up to a share of false positives, both sorted, scaled from between chance and the best to 0.5 and 1."""
-    levels = nd.flip(nd.unique_values(nd.concat([negatives, positives])))
-    shares = [
-        [0.0, *(1.0 - nd.searchsorted(each, levels).astype(nd.float64) / each.size).tolist()]
-        for each in (negatives, positives)
-    ]
+def _part(sides: list[tuple[nd.NDArray, nd.NDArray]], most: float) -> float:
+    """The area up to a share of false positives, scaled from between chance and the best to 0.5 and 1."""
+    levels = nd.flip(nd.unique_values(nd.concat([scores for scores, _ in sides])))
+    shares = [[0.0, *(1.0 - before[nd.searchsorted(scores, levels)] / before[-1]).tolist()] for scores, before in sides]
     area, (left, low) = 0.0, (0.0, 0.0)
     for right, high in zip(*shares, strict=True):
         if right > most:
@@ -131,7 +96,7 @@ def _part(negatives: nd.NDArray, positives: nd.NDArray, most: float) -> float:
     return 0.5 * (1.0 + (area - chance) / (most - chance))
 
 
-class ROCAUC(Metric):
+class ROCAUC(RankingMetric):
     """:func:`roc_auc` over all batches, whose scores it keeps; the options are that function's.
 
     >>> metric = ROCAUC()
@@ -141,30 +106,15 @@ class ROCAUC(Metric):
     0.875
     """
 
+    optional_state = ("average", "multi_class", "max_fpr")
+
     def __init__(
         self, average: str | None = "macro", *, multi_class: str = "ovr", max_fpr: float | None = None
     ) -> None:
         super().__init__()
         self.average, self.multi_class, self.max_fpr = average, multi_class, max_fpr
 
-    def reset(self) -> None:
-        """Forget all batches."""
-        self.scores: list[nd.NDArray] = []
-        self.targets: list[nd.NDArray] = []
-
-    def update(self, output: Tensor, target: Tensor) -> None:
-        """Take in a batch of scores and targets."""
-        self.scores.append(output.data.copy())
-        self.targets.append(target.data.copy())
-
     def compute(self) -> nd.NDArray:
         """The area over all batches."""
-        if not self.scores:
-            return nd.asarray(nan, dtype=nd.float64)
-        scores, targets = Tensor(nd.concat(self.scores)), Tensor(nd.concat(self.targets))
-        return roc_auc(scores, targets, self.average, multi_class=self.multi_class, max_fpr=self.max_fpr)
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from ``state_dict``, where the options that it lacks stay as they are: once there were none."""
-        options = {name: value for name, value in vars(self).items() if name not in ("scores", "targets")}
-        super().load_state_dict({**options, **state_dict})
+        options = {"average": self.average, "multi_class": self.multi_class, "max_fpr": self.max_fpr}
+        return self.over_all(roc_auc, **options)
