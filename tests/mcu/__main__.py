@@ -11,7 +11,7 @@ import numpy as np
 
 import treadle.autograd as ag
 from mcu import harness, models
-from treadle.autograd.export import SGD, CSource, capture, write_c
+from treadle.autograd.export import SGD, CSource, Target, capture, write_c
 from treadle.autograd.export.quantizing import quantized
 from treadle.autograd.export.tracing import replay
 
@@ -51,8 +51,11 @@ def _inference(name: str) -> list[str]:
     program = capture(lambda x: made.function(made.weights, x), ag.Tensor(made.inputs[0]), parameters=made.weights)
     exact, _ = quantized(program, [ag.Tensor(each) for each in made.inputs[-100:]])
     rows = []
-    for kind, each in (("float32", program), ("int8", exact)):
-        written = write_c(each, name)
+    own = Target(math="own")
+    for kind, each, target in (("float32", program, None), ("float32, own math", program, own), ("int8", exact, None)):
+        written = write_c(each, name, target)
+        if target is own and "own_" not in written.source:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             run = harness.run(written, [(x,) for x in made.inputs[:3]], Path(folder))
         hits = sum(
