@@ -7,15 +7,8 @@ from treadle.autograd import Tensor
 from treadle.nn.metrics.metric import Metric
 
 __all__ = [
-    "ConfusionMatrix",
-    "F1Score",
-    "Precision",
-    "Recall",
-    "confusion_matrix",
-    "f1_score",
-    "precision",
-    "recall",
-]
+    "ConfusionMatrix", "F1Score", "Precision", "Recall", "confusion_matrix", "f1_score", "precision", "recall",
+]  # fmt: skip
 
 _AVERAGES = ("macro", "micro", "weighted", None)
 

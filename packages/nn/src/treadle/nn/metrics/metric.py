@@ -9,7 +9,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.functional._guard import telling
 
-__all__ = ["MeanMetric", "Metric"]
+__all__ = ["Metric"]
 
 
 class Metric(ABC):
