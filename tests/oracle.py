@@ -16,34 +16,11 @@ if "cuda" in DEVICES:  # CUDA C++ Programming Guide, "Mathematical Functions", a
 ULPS |= dict.fromkeys(["gelu", "gelu_tanh"], 256)  # NumPy's float64 shows the rounding of its exponential's argument
 """Units in the last place by which the ops that are not exact may differ; 2 where none is named."""
 
-EXACT = frozenset(
-    [
-        "positive",
-        "negative",
-        "abs",
-        "sign",
-        "square",
-        "reciprocal",
-        "sqrt",
-        "relu",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "floor_divide",
-        "remainder",
-        "maximum",
-        "minimum",
-        "where",
-        "clip",
-        "copysign",
-        "nextafter",
-    ]
-)
+EXACT = frozenset([
+    "positive", "negative", "abs", "sign", "square", "reciprocal", "sqrt", "relu", "floor", "ceil", "trunc", "round",
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum", "where", "clip",
+    "copysign", "nextafter",
+])  # fmt: skip
 """Ops whose IEEE 754 result is defined to the last bit."""
 
 ANY_ZERO = frozenset(["maximum", "minimum", "clip", "relu", "max", "min"])

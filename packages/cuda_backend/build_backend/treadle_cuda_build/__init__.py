@@ -19,15 +19,9 @@ from setuptools.build_meta import (
 from treadle_cuda_build.toolkit import NVCC_WHEELS, emulation_only, find_toolkit
 
 __all__ = [
-    "build_editable",
-    "build_sdist",
-    "build_wheel",
-    "get_requires_for_build_editable",
-    "get_requires_for_build_sdist",
-    "get_requires_for_build_wheel",
-    "prepare_metadata_for_build_editable",
-    "prepare_metadata_for_build_wheel",
-]
+    "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel", "prepare_metadata_for_build_editable", "prepare_metadata_for_build_wheel",
+]  # fmt: skip
 
 
 def _with_nvcc(requires: list[str]) -> list[str]:

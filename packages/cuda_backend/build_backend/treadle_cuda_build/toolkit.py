@@ -10,15 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = [
-    "NVCC_WHEELS",
-    "Toolkit",
-    "architectures",
-    "emulation_only",
-    "find_toolkit",
-    "require_compiler",
-    "require_toolkit",
+    "NVCC_WHEELS", "Toolkit", "architectures", "emulation_only", "find_toolkit", "require_compiler", "require_toolkit",
     "strict",
-]
+]  # fmt: skip
 
 NVCC_WHEELS = (
     "nvidia-cuda-nvcc==13.0.*",

@@ -22,32 +22,14 @@ from treadle.autograd._tuples import TupleOp
 from treadle.autograd.checking import check_rules, gradcheck, gradgradcheck, numerical_gradient
 from treadle.autograd.checkpointing import checkpoint
 from treadle.autograd.creation import tensor
-from treadle.autograd.debugging import *  # noqa: F403
+from treadle.autograd.debugging import *
 from treadle.autograd.debugging import __all__ as _debugging_names
-from treadle.autograd.errors import (
-    ExportError,
-    GradientCheckError,
-    GradientError,
-    GraphFreedError,
-    NonFiniteError,
-    OnnxError,
-    OpContractError,
-    SavedValueError,
-)
-from treadle.autograd.functions import *  # noqa: F403 - the tensor functions
+from treadle.autograd.errors import *
+from treadle.autograd.functions import *
 from treadle.autograd.functions import __all__ as _function_names
 from treadle.autograd.gradients import backward, grad
 from treadle.autograd.graph import Graph, reaches
-from treadle.autograd.mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    is_lazy,
-    lazy,
-    no_grad,
-    set_grad_enabled,
-)
+from treadle.autograd.mode import *
 from treadle.autograd.modules import Scoped
 from treadle.autograd.own_ops import function_op
 from treadle.autograd.prediction import Phase, Prediction, predict

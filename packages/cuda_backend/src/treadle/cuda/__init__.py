@@ -26,28 +26,10 @@ from treadle.cuda.interchange import array_interface, from_array_interface
 from treadle.cuda.streams import Event, Stream, copy_async, current_stream, pinned_empty
 
 __all__ = [
-    "CaptureError",
-    "Captured",
-    "DeviceMemoryError",
-    "Event",
-    "Graph",
-    "KernelWarning",
-    "Stream",
-    "allow_tf32",
-    "array_interface",
-    "backend",
-    "capture",
-    "copy_async",
-    "current_stream",
-    "device_count",
-    "empty_cache",
-    "emulated_backend",
-    "from_array_interface",
-    "is_available",
-    "memory_statistics",
-    "pinned_empty",
-    "reset_peak",
+    "CaptureError", "Captured", "DeviceMemoryError", "Event", "Graph", "KernelWarning", "Stream", "allow_tf32",
+    "array_interface", "backend", "capture", "copy_async", "current_stream", "device_count", "empty_cache",
+    "emulated_backend", "from_array_interface", "is_available", "memory_statistics", "pinned_empty", "reset_peak",
     "synchronize",
-]
+]  # fmt: skip
 
 __version__ = "0.1.0"

@@ -10,17 +10,9 @@ if TYPE_CHECKING:
     from treadle.ndarray import Device
 
 __all__ = [
-    "allow_tf32",
-    "backend",
-    "device_count",
-    "device_of",
-    "empty_cache",
-    "emulated_backend",
-    "is_available",
-    "memory_statistics",
-    "reset_peak",
-    "synchronize",
-]
+    "allow_tf32", "backend", "device_count", "device_of", "empty_cache", "emulated_backend", "is_available",
+    "memory_statistics", "reset_peak", "synchronize",
+]  # fmt: skip
 
 _EMULATION = (
     "The same kernels run on the host as device 'cuda_emulated': name that device, or set "

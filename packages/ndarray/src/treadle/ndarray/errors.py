@@ -4,19 +4,9 @@ Every message names the operation, the shapes, dtypes or devices involved, and t
 """
 
 __all__ = [
-    "ArgumentError",
-    "AxisError",
-    "BackendError",
-    "BufferReadOnlyError",
-    "DTypeError",
-    "DeviceError",
-    "FileFormatError",
-    "IndexingError",
-    "LinearAlgebraError",
-    "RangeError",
-    "ShapeError",
-    "TreadleError",
-]
+    "ArgumentError", "AxisError", "BackendError", "BufferReadOnlyError", "DTypeError", "DeviceError", "FileFormatError",
+    "IndexingError", "LinearAlgebraError", "RangeError", "ShapeError", "TreadleError",
+]  # fmt: skip
 
 
 class TreadleError(Exception):

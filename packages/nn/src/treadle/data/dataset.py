@@ -21,8 +21,6 @@ __all__ = [
     "StackDataset",
     "Subset",
     "TensorDataset",
-    "batch_fetcher",
-    "index_array",
 ]
 
 

@@ -8,7 +8,7 @@ from treadle.autograd import Tensor
 from treadle.data.dataset import Subset
 from treadle.ndarray.random import Generator, default_generator
 
-__all__ = ["held_out", "random_split", "stratified_split"]
+__all__ = ["random_split", "stratified_split"]
 
 _SLACK = 1e-9
 """0.29 * 100 is 28.999999999999996."""

@@ -11,9 +11,9 @@ from treadle.nn.callbacks import Callback, Checkpoints, CSVLogger, CurvePlot, Ea
 from treadle.nn.checkpoint import load_file, load_metadata, save_file
 from treadle.nn.errors import CheckpointError, NonFiniteLossError, StateDictError
 from treadle.nn.history import History
-from treadle.nn.layers import *  # noqa: F403 - the layers
+from treadle.nn.layers import *
 from treadle.nn.layers import __all__ as _layer_names
-from treadle.nn.losses import *  # noqa: F403 - the losses
+from treadle.nn.losses import *
 from treadle.nn.losses import __all__ as _loss_names
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
@@ -23,31 +23,10 @@ from treadle.nn.tensorboard import TensorBoardLogger
 from treadle.nn.trainer import Trainer
 
 __all__ = [
-    "CSVLogger",
-    "Callback",
-    "CheckpointError",
-    "Checkpoints",
-    "CurvePlot",
-    "EarlyStopping",
-    "History",
-    "Module",
-    "NonFiniteLossError",
-    "Parameter",
-    "StateDictError",
-    "Summary",
-    "TensorBoardLogger",
-    "Trainer",
-    "__version__",
-    "functional",
-    "init",
-    "load_file",
-    "load_metadata",
-    "load_state",
-    "metrics",
-    "save_file",
-    "save_state",
-    "utils",
-]
+    "CSVLogger", "Callback", "CheckpointError", "Checkpoints", "CurvePlot", "EarlyStopping", "History", "Module",
+    "NonFiniteLossError", "Parameter", "StateDictError", "Summary", "TensorBoardLogger", "Trainer", "__version__",
+    "functional", "init", "load_file", "load_metadata", "load_state", "metrics", "save_file", "save_state", "utils",
+]  # fmt: skip
 __all__ += _layer_names
 __all__ += _loss_names
 

@@ -1,10 +1,10 @@
 """Adadelta."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average_square
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options, average_square
 from treadle.optim.optimizer import require
 
 __all__ = ["Adadelta"]
@@ -33,29 +33,18 @@ class Adadelta(ComposedOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
+        defaults = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, defaults)
 
-    def check(self, options: Mapping[str, Any]) -> None:
+    def check(self, options: Options) -> None:
         super().check(options)
         require(0.0 <= options["rho"] <= 1.0, "rho", options["rho"], "between 0 and 1")
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("square_avg", "acc_delta")
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         squares, steps = arrays["square_avg"], arrays["acc_delta"]
         rho, eps = options["rho"], options["eps"]

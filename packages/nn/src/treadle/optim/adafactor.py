@@ -41,13 +41,9 @@ class Adafactor(Optimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
             "maximize": maximize,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     def check(self, options: Mapping[str, Any]) -> None:

@@ -1,10 +1,10 @@
 """Adagrad."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options
 
 __all__ = ["Adagrad"]
 
@@ -37,32 +37,23 @@ class Adagrad(ComposedOptimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-            "maximize": maximize,
-        }
+            "lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "eps": eps, "maximize": maximize,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Options) -> None:
         super().begin(parameter, state, options)
         state["sum"] = nd.full_like(parameter, options["initial_accumulator_value"])
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("sum",)
 
-    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+    def numbers(self, state: dict[str, Any], options: Options) -> Numbers:
         return {"rate": options["lr"] / (1.0 + (state["step"] - 1) * options["lr_decay"])}
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         total = arrays["sum"]
         total += nd.square(gradient)

@@ -1,10 +1,10 @@
 """Adamax."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options, average
 
 __all__ = ["Adamax"]
 
@@ -32,28 +32,17 @@ class Adamax(ComposedOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, defaults)
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("exp_avg", "exp_inf")
 
-    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+    def numbers(self, state: dict[str, Any], options: Options) -> Numbers:
         return {"rate": options["lr"] / (1.0 - options["betas"][0] ** state["step"])}
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         beta1, beta2 = options["betas"]
         first, largest = arrays["exp_avg"], arrays["exp_inf"]

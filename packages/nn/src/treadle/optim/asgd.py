@@ -1,10 +1,10 @@
 """Averaged stochastic gradient descent."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options
 
 __all__ = ["ASGD"]
 
@@ -38,24 +38,19 @@ class ASGD(ComposedOptimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Options) -> None:
         super().begin(parameter, state, options)
         state["eta"] = options["lr"]
         state["mu"] = 1.0
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("ax",)
 
-    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+    def numbers(self, state: dict[str, Any], options: Options) -> Numbers:
         lr, step, lambd = options["lr"], state["step"], options["lambd"]
         now = {"eta": state["eta"], "mu": state["mu"]}
         state["eta"] = lr / (1.0 + lambd * lr * step) ** options["alpha"]
@@ -63,12 +58,7 @@ class ASGD(ComposedOptimizer):
         return now
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         mean = arrays["ax"]
         parameter *= 1.0 - options["lambd"] * numbers["eta"]

@@ -19,6 +19,7 @@ _BLOCK = 1 << 16
 
 Arrays = Mapping[str, nd.NDArray]
 Numbers = Mapping[str, float]
+Options = Mapping[str, Any]
 
 
 class ComposedOptimizer(Optimizer):
@@ -35,29 +36,24 @@ class ComposedOptimizer(Optimizer):
             arrays = dict(zip(names, rest, strict=True))
             self.move(part, descent(part, slope, options), arrays, numbers, options)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Options) -> None:
         """Fill the state of a parameter that has none; arrays that begin with zeros need no mention."""
         state["step"] = 0
 
-    def state_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def state_names(self, options: Options) -> tuple[str, ...]:
         return (*self.scalar_state, *(name for name in self.moments(options) if name not in self.optional_state))
 
     @abstractmethod
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         """The names of the arrays in the state, of the parameter's shape."""
 
-    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+    def numbers(self, state: dict[str, Any], options: Options) -> Numbers:
         """What the step depends on beside arrays and options; ``state`` has counted the step."""
         return {}
 
     @abstractmethod
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         """Change ``parameter`` and ``arrays``, which may be a block of the whole, in place, element by element.
 
@@ -81,7 +77,7 @@ def blocks(arrays: Sequence[nd.NDArray]) -> Iterator[Sequence[nd.NDArray]]:
         yield [each[start : start + length] for each in flat]
 
 
-def descent(parameter: nd.NDArray, gradient: nd.NDArray, options: Mapping[str, Any]) -> nd.NDArray:
+def descent(parameter: nd.NDArray, gradient: nd.NDArray, options: Options) -> nd.NDArray:
     """The gradient to descend along: negated to maximize, with the weight decay added.
 
     Where the options decouple the decay, it shrinks the parameter at once instead.

@@ -46,14 +46,10 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
             "line_search_fn": line_search_fn,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError(f"LBFGS takes one group of parameters, not {len(self.param_groups)}")

@@ -1,10 +1,10 @@
 """Evolved sign momentum."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options, average
 
 __all__ = ["Lion"]
 
@@ -33,24 +33,16 @@ class Lion(ComposedOptimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
+            "lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize,
             "decoupled_weight_decay": True,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("exp_avg",)
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         beta1, beta2 = options["betas"]
         first = arrays["exp_avg"]

@@ -1,11 +1,11 @@
 """Adam with Nesterov momentum."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average, average_square
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options, average, average_square
 
 __all__ = ["NAdam"]
 
@@ -40,24 +40,19 @@ class NAdam(ComposedOptimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Options) -> None:
         super().begin(parameter, state, options)
         state["mu_product"] = 1.0
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq")
 
-    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+    def numbers(self, state: dict[str, Any], options: Options) -> Numbers:
         lr, step = options["lr"], state["step"]
         beta1, beta2 = options["betas"]
         now, later = (beta1 * (1.0 - 0.5 * 0.96 ** (t * options["momentum_decay"])) for t in (step, step + 1))
@@ -69,12 +64,7 @@ class NAdam(ComposedOptimizer):
         }
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         beta1, beta2 = options["betas"]
         first, second = arrays["exp_avg"], arrays["exp_avg_sq"]

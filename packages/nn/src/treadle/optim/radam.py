@@ -1,10 +1,10 @@
 """Rectified Adam."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average, average_square
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options, average, average_square
 
 __all__ = ["RAdam"]
 
@@ -35,19 +35,15 @@ class RAdam(ComposedOptimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq")
 
-    def numbers(self, state: dict[str, Any], options: Mapping[str, Any]) -> Numbers:
+    def numbers(self, state: dict[str, Any], options: Options) -> Numbers:
         (beta1, beta2), step = options["betas"], state["step"]
         rate = options["lr"] / (1.0 - beta1**step)
         correction = 1.0 - beta2**step
@@ -59,12 +55,7 @@ class RAdam(ComposedOptimizer):
         return {"adaptive": rate * (variance * correction) ** 0.5}
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         beta1, beta2 = options["betas"]
         first, second = arrays["exp_avg"], arrays["exp_avg_sq"]

@@ -1,10 +1,10 @@
 """RMSprop."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, average, average_square
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options, average, average_square
 
 __all__ = ["RMSprop"]
 
@@ -40,17 +40,12 @@ class RMSprop(ComposedOptimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "alpha": alpha,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "centered": centered,
-            "maximize": maximize,
-        }
+            "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
+            "centered": centered, "maximize": maximize,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         names = ["square_avg"]
         if options["centered"]:
             names.append("grad_avg")
@@ -59,12 +54,7 @@ class RMSprop(ComposedOptimizer):
         return tuple(names)
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         alpha = options["alpha"]
         squares = arrays["square_avg"]

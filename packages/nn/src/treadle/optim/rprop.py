@@ -1,10 +1,10 @@
 """Resilient backpropagation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import treadle.ndarray as nd
-from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers
+from treadle.optim.composed import Arrays, ComposedOptimizer, Numbers, Options
 from treadle.optim.optimizer import require
 
 __all__ = ["Rprop"]
@@ -34,33 +34,23 @@ class Rprop(ComposedOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "maximize": maximize,
-        }
+        defaults = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}
         super().__init__(params, defaults)
 
-    def check(self, options: Mapping[str, Any]) -> None:
+    def check(self, options: Options) -> None:
         super().check(options)
         shrink, grow = options["etas"]
         require(0.0 < shrink < 1.0 < grow, "etas", options["etas"], "below 1 and above 1")
 
-    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Mapping[str, Any]) -> None:
+    def begin(self, parameter: nd.NDArray, state: dict[str, Any], options: Options) -> None:
         super().begin(parameter, state, options)
         state["step_size"] = nd.full_like(parameter, options["lr"])
 
-    def moments(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+    def moments(self, options: Options) -> tuple[str, ...]:
         return ("prev", "step_size")
 
     def move(
-        self,
-        parameter: nd.NDArray,
-        gradient: nd.NDArray,
-        arrays: Arrays,
-        numbers: Numbers,
-        options: Mapping[str, Any],
+        self, parameter: nd.NDArray, gradient: nd.NDArray, arrays: Arrays, numbers: Numbers, options: Options
     ) -> None:
         shrink, grow = options["etas"]
         smallest, largest = options["step_sizes"]

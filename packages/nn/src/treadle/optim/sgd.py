@@ -41,14 +41,9 @@ class SGD(Optimizer):
         damped: bool = False,
     ) -> None:
         defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "damped": damped,
-        }
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "damped": damped,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     nonnegative = ("lr", "momentum", "weight_decay")

@@ -13,21 +13,6 @@ from treadle.autograd.export.tracing import trace
 from treadle.autograd.export.updates import SGD, Adam, Update
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "CSource",
-    "CompiledFunction",
-    "ExportReport",
-    "OnnxModel",
-    "OnnxValue",
-    "Program",
-    "Target",
-    "Update",
-    "capture",
-    "compile",
-    "from_onnx",
-    "to_c",
-    "to_onnx",
-    "trace",
-    "write_c",
-]
+    "SGD", "Adam", "CSource", "CompiledFunction", "ExportReport", "OnnxModel", "OnnxValue", "Program", "Target",
+    "Update", "capture", "compile", "from_onnx", "to_c", "to_onnx", "trace", "write_c",
+]  # fmt: skip

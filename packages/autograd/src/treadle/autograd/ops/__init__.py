@@ -5,7 +5,6 @@
 [3.0, 7.0]
 """
 
-# ruff: noqa: F403 - each module's __all__ names its classes; the functions are in treadle.autograd
 from treadle.autograd._elementwise import *
 from treadle.autograd.ops.attention import *
 from treadle.autograd.ops.binary import *

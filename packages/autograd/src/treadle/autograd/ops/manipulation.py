@@ -9,18 +9,9 @@ from treadle.autograd.ops._common import Axis, Shape, axes_of, fit, lengths_of, 
 from treadle.ndarray import DType, DTypeError, ShapeError
 
 __all__ = [
-    "AsType",
-    "BroadcastTo",
-    "Concat",
-    "ExpandDims",
-    "Flip",
-    "MatrixTranspose",
-    "PermuteDims",
-    "Reshape",
-    "Squeeze",
-    "Stack",
-    "ToDevice",
-]
+    "AsType", "BroadcastTo", "Concat", "ExpandDims", "Flip", "MatrixTranspose", "PermuteDims", "Reshape", "Squeeze",
+    "Stack", "ToDevice",
+]  # fmt: skip
 
 
 class ViewOp(Op):

@@ -12,29 +12,9 @@ from treadle.autograd.ops._common import guarded
 from treadle.ndarray._layers import activation_gradient
 
 __all__ = [
-    "Abs",
-    "Cos",
-    "Erf",
-    "Exp",
-    "Exp2",
-    "Expm1",
-    "Gelu",
-    "GeluTanh",
-    "Log",
-    "Log1p",
-    "Log2",
-    "Log10",
-    "Negative",
-    "Positive",
-    "Reciprocal",
-    "Relu",
-    "Sigmoid",
-    "Sin",
-    "Softplus",
-    "Sqrt",
-    "Square",
-    "Tanh",
-]
+    "Abs", "Cos", "Erf", "Exp", "Exp2", "Expm1", "Gelu", "GeluTanh", "Log", "Log1p", "Log2", "Log10", "Negative",
+    "Positive", "Reciprocal", "Relu", "Sigmoid", "Sin", "Softplus", "Sqrt", "Square", "Tanh",
+]  # fmt: skip
 
 
 class _OnePass(UnaryOp):

@@ -11,19 +11,6 @@ from treadle.data.transforms.resampling import RandomRotation, Resize
 from treadle.data.transforms.values import Normalize, OneHot, RandomErasing, ToArray
 
 __all__ = [
-    "CenterCrop",
-    "Compose",
-    "Lambda",
-    "Normalize",
-    "OneHot",
-    "Pad",
-    "RandomApply",
-    "RandomCrop",
-    "RandomErasing",
-    "RandomHorizontalFlip",
-    "RandomRotation",
-    "RandomVerticalFlip",
-    "Resize",
-    "ToArray",
-    "Transform",
-]
+    "CenterCrop", "Compose", "Lambda", "Normalize", "OneHot", "Pad", "RandomApply", "RandomCrop", "RandomErasing",
+    "RandomHorizontalFlip", "RandomRotation", "RandomVerticalFlip", "Resize", "ToArray", "Transform",
+]  # fmt: skip

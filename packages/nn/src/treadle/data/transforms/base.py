@@ -9,7 +9,7 @@ from treadle.autograd import Tensor
 from treadle.data.seeding import Drawing
 from treadle.ndarray.random import Generator, default_generator
 
-__all__ = ["Compose", "Lambda", "RandomApply", "Transform", "check_probability", "image_of", "pair"]
+__all__ = ["Compose", "Lambda", "RandomApply", "Transform"]
 
 
 class Transform(Drawing):

@@ -7,88 +7,21 @@
 """
 
 from treadle.nn.functional._guard import guarded
-from treadle.nn.functional.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    leaky_relu,
-    logsigmoid,
-    mish,
-    prelu,
-    relu,
-    relu6,
-    rrelu,
-    selu,
-    sigmoid,
-    silu,
-    softplus,
-    softshrink,
-    softsign,
-    tanh,
-    tanhshrink,
-    threshold,
-)  # fmt: skip
+from treadle.nn.functional.activations import *
 from treadle.nn.functional.attention import attention_weights, causal_mask, scaled_dot_product_attention
-from treadle.nn.functional.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)  # fmt: skip
+from treadle.nn.functional.convolution import *
 from treadle.nn.functional.distance import cosine_similarity, pairwise_distance
-from treadle.nn.functional.dropout import (
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
-)  # fmt: skip
+from treadle.nn.functional.dropout import *
 from treadle.nn.functional.embedding import embedding, embedding_bag, one_hot
 from treadle.nn.functional.folding import fold, unfold
 from treadle.nn.functional.linear import bilinear, flatten, linear, unflatten
 from treadle.nn.functional.local_response import local_response_norm
-from treadle.nn.functional.losses import *  # noqa: F403 - the losses
+from treadle.nn.functional.losses import *
 from treadle.nn.functional.losses import __all__ as _loss_names
-from treadle.nn.functional.normalization import (
-    batch_norm,
-    group_norm,
-    instance_norm,
-    layer_norm,
-    normalize,
-    rms_norm,
-)  # fmt: skip
+from treadle.nn.functional.normalization import *
 from treadle.nn.functional.padding import pad
 from treadle.nn.functional.pairs import pdist
-from treadle.nn.functional.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    fractional_max_pool2d,
-    fractional_max_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-)  # fmt: skip
+from treadle.nn.functional.pooling import *
 from treadle.nn.functional.recurrent import gru, lstm, rnn
 from treadle.nn.functional.resampling import interpolate
 from treadle.nn.functional.sampling import affine_grid, grid_sample

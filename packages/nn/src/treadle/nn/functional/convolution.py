@@ -5,10 +5,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.functional._spatial import Ints, batched, layout, tuple_of
 
-__all__ = [
-    "check_channels", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "convolve", "convolve_transpose",
-]  # fmt: skip
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
 
 def check_channels(input: Tensor, channels: int, count: int, name: str) -> None:

@@ -4,15 +4,7 @@ import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 
-__all__ = [
-    "alpha_dropout",
-    "check_probability",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "feature_alpha_dropout",
-]
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 _SATURATION = -1.7580993408473766
 """What SELU tends to on the left: minus its scale times its alpha."""

@@ -11,7 +11,7 @@ from treadle.nn.functional.convolution import check_channels, convolve
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvolutionBase"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d"]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

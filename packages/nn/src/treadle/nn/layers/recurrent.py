@@ -12,7 +12,7 @@ from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.nn.utils.rnn import PackedSequence
 
-__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+__all__ = ["GRU", "LSTM", "RNN"]
 
 State = tuple[Tensor, ...]
 

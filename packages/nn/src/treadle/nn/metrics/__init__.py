@@ -5,60 +5,19 @@ A function returns an array on the batch's device (0-d, unless it says otherwise
 """
 
 from treadle.nn.metrics.accuracy import Accuracy, accuracy, top_k_accuracy
-from treadle.nn.metrics.average_precision import AveragePrecision, average_precision
-from treadle.nn.metrics.calibration import CalibrationError, LogLoss, calibration_error, log_loss
-from treadle.nn.metrics.confusion import (
-    ConfusionMatrix,
-    F1Score,
-    Precision,
-    Recall,
-    confusion_matrix,
-    f1_score,
-    precision,
-    recall,
-)
+from treadle.nn.metrics.average_precision import *
+from treadle.nn.metrics.calibration import *
+from treadle.nn.metrics.confusion import *
 from treadle.nn.metrics.dice import Dice, dice_score
-from treadle.nn.metrics.errors import (
-    MeanAbsoluteError,
-    MeanSquaredError,
-    RootMeanSquaredError,
-    mean_absolute_error,
-    mean_squared_error,
-    root_mean_squared_error,
-)
+from treadle.nn.metrics.errors import *
 from treadle.nn.metrics.metric import Metric
 from treadle.nn.metrics.perplexity import Perplexity, perplexity
 from treadle.nn.metrics.roc_auc import ROCAUC, roc_auc
 
 __all__ = [
-    "ROCAUC",
-    "Accuracy",
-    "AveragePrecision",
-    "CalibrationError",
-    "ConfusionMatrix",
-    "Dice",
-    "F1Score",
-    "LogLoss",
-    "MeanAbsoluteError",
-    "MeanSquaredError",
-    "Metric",
-    "Perplexity",
-    "Precision",
-    "Recall",
-    "RootMeanSquaredError",
-    "accuracy",
-    "average_precision",
-    "calibration_error",
-    "confusion_matrix",
-    "dice_score",
-    "f1_score",
-    "log_loss",
-    "mean_absolute_error",
-    "mean_squared_error",
-    "perplexity",
-    "precision",
-    "recall",
-    "roc_auc",
-    "root_mean_squared_error",
-    "top_k_accuracy",
-]
+    "ROCAUC", "Accuracy", "AveragePrecision", "CalibrationError", "ConfusionMatrix", "Dice", "F1Score", "LogLoss",
+    "MeanAbsoluteError", "MeanSquaredError", "Metric", "Perplexity", "Precision", "Recall", "RootMeanSquaredError",
+    "accuracy", "average_precision", "calibration_error", "confusion_matrix", "dice_score", "f1_score", "log_loss",
+    "mean_absolute_error", "mean_squared_error", "perplexity", "precision", "recall", "roc_auc",
+    "root_mean_squared_error", "top_k_accuracy",
+]  # fmt: skip

@@ -8,15 +8,8 @@ from treadle.autograd import Tensor
 from treadle.nn.metrics.metric import Metric
 
 __all__ = [
-    "ConfusionMatrix",
-    "F1Score",
-    "Precision",
-    "Recall",
-    "confusion_matrix",
-    "f1_score",
-    "precision",
-    "recall",
-]
+    "ConfusionMatrix", "F1Score", "Precision", "Recall", "confusion_matrix", "f1_score", "precision", "recall",
+]  # fmt: skip
 
 _SUMMED = {"true": 1, "pred": 0, "all": None}
 _AVERAGES = ("macro", "micro", "weighted", "binary", None)

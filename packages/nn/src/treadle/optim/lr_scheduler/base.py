@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.optim.optimizer import Optimizer
 
-__all__ = ["LRScheduler", "check_optimizer", "for_each_group"]
+__all__ = ["LRScheduler"]
 
 
 class LRScheduler:

@@ -8,7 +8,7 @@ from treadle.optim.lr_scheduler.base import LRScheduler
 from treadle.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from treadle.optim.optimizer import Optimizer
 
-__all__ = ["ChainedScheduler", "CompositeScheduler", "SequentialLR"]
+__all__ = ["ChainedScheduler", "SequentialLR"]
 
 
 class CompositeScheduler(LRScheduler):

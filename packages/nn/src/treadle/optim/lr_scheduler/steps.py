@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from treadle.optim.lr_scheduler.base import LRScheduler
 from treadle.optim.optimizer import Optimizer
 
-__all__ = ["ConstantLR", "ExponentialLR", "FactorLR", "MultiStepLR", "StepLR"]
+__all__ = ["ConstantLR", "ExponentialLR", "MultiStepLR", "StepLR"]
 
 
 class FactorLR(LRScheduler):

@@ -8,8 +8,6 @@ from treadle.autograd import Op, Tensor
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
 __all__ = [
-    "BinaryCrossEntropy",
-    "LogitCrossEntropy",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "multilabel_soft_margin_loss",

@@ -16,7 +16,7 @@ import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
 from treadle.nn.functional.losses.reduction import check_reduction, reduced
 
-__all__ = ["CTCLattice", "ctc_loss"]
+__all__ = ["ctc_loss"]
 
 _NEVER = -1e30
 _IMPOSSIBLE = -1e29

@@ -9,7 +9,7 @@ from treadle.autograd import Op, Tensor
 from treadle.nn.functional._fused import is_half
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
-__all__ = ["Huber", "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
+__all__ = ["gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
 
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
