@@ -69,7 +69,7 @@ def run(
     subprocess.run([*compiler, "-c", "-o", str(model), str(folder / f"{written.name}.c")], check=True)
     elf = folder / "board.elf"
     linker = ["-nostartfiles", "--specs=nosys.specs", f"-Wl,-T,{HERE / 'board.ld'}", "-Wl,--no-warn-rwx-segments"]
-    library = ["-lm"] if "<math.h>" in written.source else []
+    library = [] if " own_" in written.source else ["-lm"]
     sources = [str(HERE / "board.c"), str(folder / "main.c"), str(model)]
     if written.weights is not None:
         (folder / "weights.bin").write_bytes(written.weights)
