@@ -35,7 +35,8 @@ def triangular_solution(xp: Any, wrap: Wrap, a: Any, b: Any, upper: bool, left: 
     if not left:
         turned, b = xp.matrix_transpose(a), xp.matrix_transpose(b)
         return xp.matrix_transpose(triangular_solution(xp, wrap, turned, b, not upper, True, unit))
-    part = xp.triu(a, k=int(unit)) if upper else xp.tril(a, k=-int(unit))
+    above = 1 if unit else 0
+    part = xp.triu(a, k=above) if upper else xp.tril(a, k=-above)
     if unit:
         part = part + wrap(arrays().eye(n, dtype=a.dtype, device=a.device))
     if upper:

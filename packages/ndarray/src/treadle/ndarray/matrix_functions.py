@@ -75,7 +75,12 @@ def reflections(xp: Any, wrap: Wrap, x: Any, tau: Any) -> Any:
     and the strict upper triangle S of V* V: C. Puglisi, Modification of the Householder method based on the compact
     WY representation (1992).
     """
-    if len(x.shape) < 2 or tau.shape[:-1] != x.shape[:-2] or not tau.shape[-1] <= x.shape[-1] <= x.shape[-2]:
+    if (
+        len(x.shape) < 2
+        or not tau.shape
+        or tau.shape[:-1] != x.shape[:-2]
+        or not tau.shape[-1] <= x.shape[-1] <= x.shape[-2]
+    ):
         raise ShapeError(
             f"householder_product: shapes {x.shape} and {tau.shape} must be (..., m, n) and (..., k), k <= n <= m"
         )
