@@ -81,7 +81,7 @@ def test_importance_masks_and_several_parameters() -> None:
 
 
 def test_chance_prunes_as_many_as_it_should() -> None:
-    layer = nn.Linear(8, 8)
+    layer: Any = nn.Linear(8, 8)
     for left in (48, 36, 27):
         prune.random_unstructured(layer, "weight", 0.25)
         assert int((layer.weight.data != 0).sum().item()) == left
@@ -90,7 +90,8 @@ def test_chance_prunes_as_many_as_it_should() -> None:
 
 
 def test_a_state_goes_over_and_errors_say_what_is_wrong() -> None:
-    layer, other = prune.l1_unstructured(nn.Linear(4, 4), "weight", 5), prune.identity(nn.Linear(4, 4), "weight")
+    layer: Any = prune.l1_unstructured(nn.Linear(4, 4), "weight", 5)
+    other: Any = prune.identity(nn.Linear(4, 4), "weight")
     other.load_state_dict(layer.state_dict())
     np.testing.assert_array_equal(other.weight.numpy(), layer.weight.numpy())
     assert layer.to(nd.float64).weight.dtype == nd.float64
