@@ -72,6 +72,18 @@ def Solve(d: Draw) -> Sample:
 
 
 @sampler
+def linalg__solve_triangular(d: Draw) -> Sample:
+    a, left = _square(d), d.one(True, False)
+    b = d.values((*a.shape[:-2], a.shape[-1], 2) if left else (*a.shape[:-2], 2, a.shape[-1]))
+    upper, unit = d.one(True, False), d.one(True, False)
+
+    def call(a: Any, b: Any) -> Any:
+        return ag.linalg.solve_triangular(_definite(a), b, upper=upper, left=left, unitriangular=unit)
+
+    return Sample(call, [a, b], flat=False, tolerance=1e-3)
+
+
+@sampler
 def linalg__householder_product(d: Draw) -> Sample:
     n, stack = d.number(1, 3), d.one((), (2,))
     x, tau = d.matrix(*stack, n + d.number(0, 2), n), d.values((*stack, d.number(1, n)))

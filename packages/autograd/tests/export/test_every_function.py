@@ -217,7 +217,7 @@ LINALG = {
     "trace": ag.linalg.trace, "outer": lambda x: ag.linalg.outer(x[0], x[1]),
     "vecdot": lambda x: ag.linalg.vecdot(x, x),
     "tensordot": lambda x: ag.linalg.tensordot(x, x, axes=1), "cross": lambda x: ag.linalg.cross(x, x[::-1]),
-    "matrix_power": lambda x: ag.linalg.matrix_power(x, 3),
+    "matrix_power": lambda x: ag.linalg.matrix_power(x, 3), "multi_dot": lambda x: ag.linalg.multi_dot([x, x, x[0]]),
     "matrix_norm": lambda x: ag.linalg.matrix_norm(x, ord=1, keepdims=True),
 }  # fmt: skip
 REFUSED = {
@@ -228,7 +228,9 @@ REFUSED = {
     "svdvals": ag.linalg.svdvals, "qr": lambda x: ag.linalg.qr(x).Q, "pinv": ag.linalg.pinv,
     "solve": lambda x: ag.linalg.solve(x, x), "eig": lambda x: ag.abs(ag.linalg.eig(x).eigenvalues),
     "eigvals": lambda x: ag.abs(ag.linalg.eigvals(x)), "matrix_exp": ag.linalg.matrix_exp,
-    "householder_product": lambda x: ag.linalg.householder_product(x, x[0]),
+    "householder_product": lambda x: ag.linalg.householder_product(x, x[0]), "cond": ag.linalg.cond,
+    "lstsq": lambda x: ag.linalg.lstsq(x, x).solution,
+    "solve_triangular": lambda x: ag.linalg.solve_triangular(x, x, upper=True),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 The guide (docs/data-and-training.md, "What is otherwise than in PyTorch") says what to write instead.
 """
 
+import importlib
 import inspect
 from typing import Any
 
@@ -21,6 +22,7 @@ PAIRS: dict[str, tuple[Any, Any]] = {
     "rnn": (utils.rnn, torch.nn.utils.rnn),
     "parametrize": (utils.parametrize, torch.nn.utils.parametrize),
     "parametrizations": (utils.parametrizations, torch.nn.utils.parametrizations),
+    "prune": (utils.prune, importlib.import_module("torch.nn.utils.prune")),
     "optim": (optim, torch.optim),
     "lr_scheduler": (lr_scheduler, torch.optim.lr_scheduler),
     "swa_utils": (swa_utils, torch.optim.swa_utils),
@@ -66,6 +68,11 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "rnn": {"its own machinery": "invert_permutation"},
     "parametrize": {"one's own": "cached transfer_parametrizations_and_params type_before_parametrizations"},
+    "prune": {
+        "a mask is a parametrization": (
+            "BasePruningMethod CustomFromMask Identity LnStructured PruningContainer RandomStructured"
+        ),
+    },
     "optim": {
         "gradients are dense": "SparseAdam",
         "its own machinery": "swap_in_optimizer_params_and_state",

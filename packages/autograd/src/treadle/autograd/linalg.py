@@ -1,6 +1,7 @@
 """Linear algebra on tensors: the functions of ``treadle.ndarray.linalg`` that have gradients, under the same names."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import treadle.ndarray as nd
@@ -15,12 +16,13 @@ from treadle.autograd.ops.rearranging import diagonal, roll, trace
 from treadle.autograd.ops.reductions import norm
 from treadle.ndarray import ShapeError
 from treadle.ndarray._edge import guard_all
+from treadle.ndarray.linear_systems import LstsqResult, chain, condition, least_squares, triangular_solution
 from treadle.ndarray.matrix_functions import exponential, reflections
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
-    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_transpose", "outer", "pinv", "qr", "slogdet",
-    "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
+    "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot", "outer", "pinv",
+    "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 EigResult, EighResult, QRResult, SVDResult, SlogdetResult = (
@@ -225,6 +227,76 @@ def householder_product(x: Tensor, tau: Tensor, /) -> Tensor:
     if x.dtype.kind == "f" and x.dtype.itemsize == 2:
         return f.astype(householder_product(f.astype(x, nd.float32), f.astype(tau, nd.float32)), x.dtype)
     result: Tensor = reflections(f, constant, x, tau)
+    return result
+
+
+def solve_triangular(a: Tensor, b: Tensor, /, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The x with a @ x = b for triangular a (..., n, n) and b (..., n, k); with ``left=False`` that with x @ a = b.
+
+    Only the triangle that ``upper`` names is read, and with ``unitriangular`` its diagonal counts as 1. Raises
+    LinearAlgebraError for a singular one. By elimination, which costs more than substitution alone.
+
+    >>> import treadle.autograd as ag
+    >>> a, b = ag.Tensor([[2.0, 9.0], [4.0, 1.0]]), ag.Tensor([[2.0], [5.0]])
+    >>> ag.linalg.solve_triangular(a, b, upper=False).tolist()
+    [[1.0], [1.0]]
+    """
+    import treadle.autograd as f
+
+    _d._square(a.shape, "solve_triangular")
+    result: Tensor = triangular_solution(f, constant, a, b, upper, left, unitriangular)
+    return result
+
+
+def lstsq(a: Tensor, b: Tensor, /, rcond: float | None = None) -> LstsqResult:
+    """(solution, residuals, rank, singular_values) of the shortest x with the smallest norm(b - a @ x).
+
+    a is (..., m, n), b (..., m, k) or (m,). Singular values up to ``rcond`` times the largest count as 0; None:
+    max(m, n) times the dtype's eps. ``residuals`` are the sums of squares of b - a @ x, none where m <= n or the
+    rank is below n.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.lstsq(ag.Tensor([[1.0], [1.0]]), ag.Tensor([1.0, 3.0])).solution.numpy().round(4).tolist()
+    [2.0]
+    """
+    import treadle.autograd as f
+
+    return least_squares(f, constant, a, b, a.data, rcond)
+
+
+def cond(x: Tensor, /, p: int | float | str | None = None) -> Tensor:
+    """The condition numbers norm(x) norm(inv(x)) of matrices (..., n, n), infinite for singular ones.
+
+    ``p`` is an order of :func:`matrix_norm`; None and 2 are the ratio of the largest and the smallest singular value,
+    which matrices (..., m, n) have as well.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.cond(ag.Tensor([[2.0, 0.0], [0.0, 8.0]])).item()
+    4.0
+    """
+    import treadle.autograd as f
+
+    if p not in (None, 2, -2):
+        _d._square(x.shape, "cond")
+    result: Tensor = condition(f, constant, x, x.data, p)
+    return result
+
+
+def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
+    """The product of two or more matrices, in the order that takes the fewest multiplications.
+
+    The first and the last may be vectors, as in matmul.
+
+    >>> import treadle.autograd as ag
+    >>> ag.linalg.multi_dot([ag.Tensor([[1.0, 2.0]]), ag.Tensor([[1.0], [1.0]]), ag.Tensor([2.0])]).tolist()
+    [6.0]
+    """
+    import treadle.autograd as f
+
+    for number, each in enumerate(arrays):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"multi_dot: operand {number} is a {type(each).__name__}, not a tensor")
+    result: Tensor = chain(f, arrays)
     return result
 
 

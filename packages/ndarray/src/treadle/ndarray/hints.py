@@ -107,9 +107,6 @@ RANDOM_FUNCTIONS = {
 """Those of ``numpy.random`` and its generators."""
 
 LINEAR_ALGEBRA = {
-    "cond": "max(svdvals(x)) / min(svdvals(x))",
-    "lstsq": "pinv(a) @ b",
-    "multi_dot": "a @ b @ c",
     "norm": "vector_norm(x); of a matrix matrix_norm(x)",
 }
 """Those of ``numpy.linalg``."""

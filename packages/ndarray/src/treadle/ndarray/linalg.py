@@ -6,6 +6,7 @@ Products and norms run on own kernels, decompositions through LAPACK (:mod:`trea
 import builtins
 import math
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.ndarray._array import NDArray
@@ -34,6 +35,7 @@ from treadle.ndarray.decompositions import (
 from treadle.ndarray.elementwise import abs, greater_equal, isnan, pow, sqrt, square, where
 from treadle.ndarray.errors import LinearAlgebraError, ShapeError
 from treadle.ndarray.hints import LINEAR_ALGEBRA, no_name
+from treadle.ndarray.linear_systems import LstsqResult, chain, condition, least_squares, triangular_solution
 from treadle.ndarray.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -48,9 +50,10 @@ from treadle.ndarray.searching import count_nonzero
 from treadle.ndarray.windows import diagonal as _diagonal
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
-    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
-    "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
+    "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
+    "outer", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot",
+    "vector_norm",
 ]  # fmt: skip
 
 
@@ -145,6 +148,67 @@ def householder_product(x: NDArray, tau: NDArray, /) -> NDArray:
         wide = householder_product(array.astype("float32"), factors.astype("float32"))
         return wide.astype(array.dtype)
     result: NDArray = reflections(_functions(), _itself, array, factors.astype(array.dtype, copy=False))
+    return result
+
+
+def solve_triangular(
+    a: NDArray, b: NDArray, /, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> NDArray:
+    """The x with a @ x = b for triangular a (..., n, n) and b (..., n, k); with ``left=False`` that with x @ a = b.
+
+    Only the triangle that ``upper`` names is read, and with ``unitriangular`` its diagonal counts as 1. Raises
+    LinearAlgebraError for a singular one. By elimination, which costs more than substitution alone.
+
+    >>> import treadle.ndarray as nd
+    >>> a, b = nd.asarray([[2.0, 9.0], [4.0, 1.0]]), nd.asarray([[2.0], [5.0]])
+    >>> nd.linalg.solve_triangular(a, b, upper=False).tolist()
+    [[1.0], [1.0]]
+    """
+    matrices, right = _matrices(a, "solve_triangular", square=True), as_array(b)
+    result: NDArray = triangular_solution(_functions(), _itself, matrices, right, upper, left, unitriangular)
+    return result
+
+
+def lstsq(a: NDArray, b: NDArray, /, rcond: float | None = None) -> LstsqResult:
+    """(solution, residuals, rank, singular_values) of the shortest x with the smallest norm(b - a @ x).
+
+    a is (..., m, n), b (..., m, k) or (m,). Singular values up to ``rcond`` times the largest count as 0; None:
+    max(m, n) times the dtype's eps. ``residuals`` are the sums of squares of b - a @ x, none where m <= n or the
+    rank is below n.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.lstsq(nd.asarray([[1.0], [1.0]]), nd.asarray([1.0, 3.0])).solution.numpy().round(4).tolist()
+    [2.0]
+    """
+    matrices = _matrices(a, "lstsq")
+    return least_squares(_functions(), _itself, matrices, as_array(b), matrices, rcond)
+
+
+def cond(x: NDArray, /, p: int | float | str | None = None) -> NDArray:
+    """The condition numbers norm(x) norm(inv(x)) of matrices (..., n, n), infinite for singular ones.
+
+    ``p`` is an order of :func:`matrix_norm`; None and 2 are the ratio of the largest and the smallest singular value,
+    which matrices (..., m, n) have as well.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.cond(nd.asarray([[2.0, 0.0], [0.0, 8.0]])).item()
+    4.0
+    """
+    array = _matrices(x, "cond", square=p not in (None, 2, -2))
+    result: NDArray = condition(_functions(), _itself, array, array, p)
+    return result
+
+
+def multi_dot(arrays: Sequence[NDArray], /) -> NDArray:
+    """The product of two or more matrices, in the order that takes the fewest multiplications.
+
+    The first and the last may be vectors, as in matmul.
+
+    >>> import treadle.ndarray as nd
+    >>> nd.linalg.multi_dot([nd.asarray([[1.0, 2.0]]), nd.asarray([[1.0], [1.0]]), nd.asarray([2.0])]).tolist()
+    [6.0]
+    """
+    result: NDArray = chain(_functions(), [as_array(each) for each in arrays])
     return result
 
 
