@@ -54,30 +54,21 @@ def test_compilers_that_give_no_library(command: str, text: str, monkeypatch: py
         compile(lambda a: a * 2.0, ONES)
 
 
-def test_a_compiler_that_is_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    damaged = tmp_path / "cc"
-    damaged.write_bytes(b"\x7fELF damaged")
-    damaged.chmod(0o755)
-    monkeypatch.setenv("CC", str(damaged))
-    with pytest.raises(ExportError, match="cannot be run"):
-        compile(lambda a: a * 2.0, ONES)
-
-
-def test_a_library_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        (b"\x7fELF damaged", "cannot be run"),
+        (b'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho damaged > "$2"\n', "cannot be loaded"),
+        (b"#!/bin/sh\nprintf 'Fehler: \\374ber' >&2\nexit 1\n", "Fehler"),  # in no encoding of Python's
+    ],
+    ids=["no program", "no library", "a foreign message"],
+)
+def test_compilers_of_the_test(program: bytes, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     compiler = tmp_path / "cc"
-    compiler.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho damaged > "$2"\n')
+    compiler.write_bytes(program)
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
-    with pytest.raises(ExportError, match="cannot be loaded"):
-        compile(lambda a: a * 2.0, ONES)
-
-
-def test_messages_of_the_compiler_in_any_encoding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    compiler = tmp_path / "cc"
-    compiler.write_text("#!/bin/sh\nprintf 'Fehler: \\374ber' >&2\nexit 1\n")
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CC", str(compiler))
-    with pytest.raises(ExportError, match="Fehler"):
+    with pytest.raises(ExportError, match=text):
         compile(lambda a: a * 2.0, ONES)
 
 

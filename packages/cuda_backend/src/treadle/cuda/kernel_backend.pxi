@@ -41,11 +41,11 @@ cdef int number_of(dict ops, str op) except -1:
     return number
 
 
-cdef int read_indices(tuple indices, td_view *views) except -1:
+cdef int read_views(tuple arrays, td_view *views) except -1:
     cdef int at
-    for at in range(<int>len(indices)):
-        read_view(indices[at], &views[at])
-    return <int>len(indices)
+    for at in range(<int>len(arrays)):
+        read_view(arrays[at], &views[at])
+    return <int>len(arrays)
 
 
 cdef class KernelBackend(LayerKernels):
@@ -56,6 +56,11 @@ cdef class KernelBackend(LayerKernels):
     def checks_indices(self):
         """gather and scatter refuse indices out of bounds and count negative ones from the end."""
         return True
+
+    cdef int read(self, tuple arrays, td_view *views) except -1:
+        """Their views, for a call on the device of the last."""
+        self.use(arrays[len(arrays) - 1])
+        return read_views(arrays, views)
 
     def limit_blocks(self, int64_t blocks):
         td_cuda_limit_blocks(blocks)
@@ -92,9 +97,7 @@ cdef class KernelBackend(LayerKernels):
 
     def copy(self, source, out):
         cdef td_view views[2]
-        self.use(out)
-        read_view(source, &views[0])
-        read_view(out, &views[1])
+        self.read((source, out), views)
         check(td_cuda_copy(&views[0], &views[1]), "copy")
 
     def fill(self, out, value):
@@ -117,56 +120,38 @@ cdef class KernelBackend(LayerKernels):
     # arithmetic ----------------------------------------------------------------------------------------------------
     def unary(self, str op, x, out):
         cdef td_view views[2]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
+        self.read((x, out), views)
         check(td_cuda_unary(number_of(UNARY, op), &views[0], &views[1]), op)
 
     def binary(self, str op, x, y, out):
         cdef td_view views[3]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(y, &views[1])
-        read_view(out, &views[2])
+        self.read((x, y, out), views)
         check(td_cuda_binary(number_of(BINARY, op), &views[0], &views[1], &views[2]), op)
 
     def ternary(self, str op, x, y, z, out):
         cdef td_view views[4]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(y, &views[1])
-        read_view(z, &views[2])
-        read_view(out, &views[3])
+        self.read((x, y, z, out), views)
         check(td_cuda_ternary(number_of(TERNARY, op), &views[0], &views[1], &views[2], &views[3]), op)
 
     def reduce(self, str op, x, tuple axes, out):
         cdef td_view views[2]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
+        self.read((x, out), views)
         check(td_cuda_reduce(number_of(REDUCE, op), &views[0], bits_of(axes), &views[1]), op)
 
     def arg_reduce(self, str op, x, int axis, out):
         cdef td_view views[2]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
+        self.read((x, out), views)
         check(td_cuda_arg_reduce(TD_ARG_max if op == "argmax" else TD_ARG_min, &views[0], axis, &views[1]), op)
 
     def scan(self, str op, x, int axis, out):
         cdef td_view views[2]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
+        self.read((x, out), views)
         check(td_cuda_scan(TD_SCAN_sum if op == "cumsum" else TD_SCAN_prod, &views[0], axis, &views[1]), op)
 
     def matmul(self, x, y, out):
         cdef td_view views[3]
         cdef const char *wrong
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(y, &views[1])
-        read_view(out, &views[2])
+        self.read((x, y, out), views)
         check(td_cuda_matmul(&views[0], &views[1], &views[2]), "matmul")
         wrong = td_cuda_wgmma_warning()
         if wrong != NULL:
@@ -183,18 +168,14 @@ cdef class KernelBackend(LayerKernels):
     def gather(self, x, tuple indices, out):
         cdef td_view views[2]
         cdef td_view index_views[32]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
-        check(td_cuda_gather(&views[0], index_views, read_indices(indices, index_views), &views[1]), "gather")
+        self.read((x, out), views)
+        check(td_cuda_gather(&views[0], index_views, read_views(indices, index_views), &views[1]), "gather")
 
     def scatter(self, out, tuple indices, values, bint accumulate):
         cdef td_view views[2]
         cdef td_view index_views[32]
-        self.use(out)
-        read_view(out, &views[0])
-        read_view(values, &views[1])
-        check(td_cuda_scatter(&views[0], index_views, read_indices(indices, index_views), &views[1], accumulate),
+        self.read((out, values), views)
+        check(td_cuda_scatter(&views[0], index_views, read_views(indices, index_views), &views[1], accumulate),
               "scatter")
 
     def check_range(self, numbers, int64_t stop, ignored, str text):
@@ -272,9 +253,7 @@ cdef class KernelBackend(LayerKernels):
 
     def variance(self, x, tuple axes, double correction, out):
         cdef td_view views[2]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
+        self.read((x, out), views)
         check(td_cuda_variance(&views[0], bits_of(axes), correction, &views[1]), "variance")
 
     def conv(self, x, weight, geometry, int64_t groups, out):
@@ -290,10 +269,7 @@ cdef class KernelBackend(LayerKernels):
         cdef td_view views[3]
         cdef td_cuda_windows windows
         cdef int axis
-        self.use(out)
-        read_view(first, &views[0])
-        read_view(second, &views[1])
-        read_view(out, &views[2])
+        self.read((first, second, out), views)
         windows.groups = groups
         for axis in range(views[2].ndim - 2):
             windows.stride[axis] = geometry.stride[axis]
@@ -303,19 +279,13 @@ cdef class KernelBackend(LayerKernels):
 
     cdef int normalise(self, str op, int result, x, int axis, out) except -1:
         cdef td_view views[2]
-        self.use(out)
-        read_view(x, &views[0])
-        read_view(out, &views[1])
+        self.read((x, out), views)
         return check(td_cuda_softmax(result, &views[0], axis, &views[1]), op)
 
     def adam_step(self, parameter, gradient, first, second, tuple hyper):
         cdef td_view views[4]
         cdef td_adam_settings settings
-        self.use(parameter)
-        read_view(parameter, &views[0])
-        read_view(gradient, &views[1])
-        read_view(first, &views[2])
-        read_view(second, &views[3])
+        self.read((parameter, gradient, first, second), views)
         (settings.lr, settings.beta1, settings.beta2, settings.eps, settings.weight_decay, settings.decoupled,
          settings.correction1, settings.correction2, settings.sign) = hyper
         check(td_cuda_adam_step(&views[0], &views[1], &views[2], &views[3], &settings), "adam_step")
@@ -324,9 +294,7 @@ cdef class KernelBackend(LayerKernels):
         cdef td_view views[3]
         cdef const td_view *momentum = NULL
         cdef td_sgd_settings settings
-        self.use(parameter)
-        read_view(parameter, &views[0])
-        read_view(gradient, &views[1])
+        self.read((parameter, gradient), views)
         if momentum_buffer is not None:
             read_view(momentum_buffer, &views[2])
             momentum = &views[2]

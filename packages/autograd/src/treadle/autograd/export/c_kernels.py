@@ -70,9 +70,9 @@ def output(value: Value) -> Access:
     return Access(value, 0, dense_strides(value.shape))
 
 
-def indices_for(lengths: list[int], prefix: str = "i") -> list[str]:
+def indices_for(lengths: list[int]) -> list[str]:
     """Loop variables."""
-    return [f"{prefix}{at}" for at in range(len(lengths))]
+    return [f"i{at}" for at in range(len(lengths))]
 
 
 def elementwise_kernel(call: Call, planned: Plan) -> Kernel:

@@ -163,11 +163,10 @@ class Recorder:
 
     records_arrays = True
 
-    def __init__(self, definitions: dict[str, Definition], prefix: str = "", keeps_named: bool = False) -> None:
+    def __init__(self, definitions: dict[str, Definition], keeps_named: bool = False) -> None:
         self.calls: list[Call] = []
         self.origin = Origin("")
         self.definitions = definitions
-        self.prefix = prefix
         self.keeps_named = keeps_named
         self._count = 0
         self._constants: dict[tuple[Any, ...], Value] = {}
