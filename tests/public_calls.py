@@ -95,7 +95,6 @@ LINALG_CALLS: dict[str, Call] = {
     "householder_product": call(M, M[0]), "cond": call(M, p=2), "lstsq": call(M, M, rcond=0.1),
     "multi_dot": call([M, M]), "solve_triangular": call(M, M, upper=True, left=True, unitriangular=False),
     "cross": call(V, V, axis=0), "diagonal": call(M, offset=0), "matmul": call(M, M), "matrix_norm": call(M, ord="fro"),
-    "householder_product": call(M, V[:2]),
     "matrix_power": call(M, 2), "matrix_rank": call(M, rtol=0.1), "outer": call(V, V), "pinv": call(M, rtol=0.1),
     "qr": call(M, mode="reduced"), "solve": call(M, M), "tensordot": call(M, M, axes=1), "vecdot": call(V, V, axis=0),
     "vector_norm": call(V, axis=0, ord=2), "trace": call(M, offset=0, dtype="float32"),
