@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import treadle.ndarray as nd
 from treadle import nn, optim
 from treadle.autograd import Tensor
 from treadle.nn import functional
