@@ -149,3 +149,25 @@ def test_norms_of_negative_and_broken_orders(order: float, device: str) -> None:
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
     found[np.array([0, 3, 5])].sum().backward()
     assert x.grad is not None and np.isfinite(x.grad.numpy()[[0, 1, 2, 3, 5]]).all()
+
+
+@pytest.mark.parametrize("rate", [Tensor(0.5), nd.asarray(0.5), np.float32(0.5)])
+def test_rates_that_are_tensors(rate: Any) -> None:
+    """lr=tensor(...) is the number in it."""
+    weight = nn.Parameter([1.0])
+    optimizer = optim.SGD([{"params": [weight], "lr": rate}], lr=rate)
+    weight.grad = Tensor([1.0])
+    optimizer.step()
+    assert weight.tolist() == [0.5] and optimizer.param_groups[0]["lr"] == 0.5
+
+
+def test_limits_of_clipping() -> None:
+    """pytorch/pytorch#46849: limits that are tensors, the order "inf", a module in place of its parameters."""
+    weight = nn.Parameter([0.0, 0.0])
+    weight.grad = Tensor([3.0, -4.0])
+    assert nn.utils.clip_grad_norm_([weight], Tensor(2.0), "inf").item() == 4.0  # type: ignore[arg-type]
+    np.testing.assert_allclose(weight.grad.numpy(), [1.5, -2.0], rtol=1e-6)
+    nn.utils.clip_grad_value_([weight], Tensor(1.0))  # type: ignore[arg-type]
+    assert weight.grad.tolist() == [1.0, -1.0]
+    with pytest.raises(TypeError, match=r"not of a Linear: pass its parameters\(\)"):
+        nn.utils.clip_grad_norm_(nn.Linear(1, 1), 1.0)  # type: ignore[arg-type]
