@@ -287,28 +287,3 @@ def test_other_compilers_and_cpp_take_the_files(tool: str, tmp_path: Path) -> No
             ):
                 done = subprocess.run(command, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr
-
-
-def test_two_models_in_one_program(tmp_path: Path) -> None:
-    """All that the linker sees of a model begins with its name, so that equal names in both do not meet."""
-    if shutil.which("g++") is None or shutil.which("nm") is None:
-        pytest.skip("g++ or nm is not installed")
-    w = ag.Tensor(np.ones((4, 3), "float32"), requires_grad=True, name="w")
-    options: dict[str, Any] = {"train": Adam(), "target": Target(math="own")}
-    for name in ("first", "second"):
-        weights = tmp_path / f"{name}.bin"
-        to_c(lambda x: ag.mean(ag.gelu(x @ w)), ONE, tmp_path / f"{name}.c", weights=weights, **options)
-        made = ["gcc", *WARNINGS, "-c", "-o", f"{name}.o", f"{name}.c"]
-        subprocess.run(made, cwd=tmp_path, check=True)
-        listed = subprocess.run(
-            ["nm", "-g", "--defined-only", f"{name}.o"], cwd=tmp_path, capture_output=True, text=True
-        )
-        symbols = [line.split()[-1] for line in listed.stdout.splitlines()]
-        assert len(symbols) >= 4 and all(each == name or each.startswith(f"{name}_") for each in symbols)
-    (tmp_path / "main.cpp").write_text(
-        '#include "first.h"\n#include "second.h"\n'
-        "int main() { float x[12] = {0}, y; return first(x, &y) != 2 || second(x, &y) != 2 || &first_w[0] == &second_w[0]; }\n"
-    )
-    linked = ["g++", "-Wall", "-Werror", "-o", "program", "main.cpp", "first.o", "second.o"]
-    subprocess.run(linked, cwd=tmp_path, check=True)
-    subprocess.run([str(tmp_path / "program")], check=True)
