@@ -14,15 +14,8 @@ from treadle import nn, optim
 from treadle.autograd import Graph, Tensor
 from treadle.nn import functional
 
+pytestmark = pytest.mark.usefixtures("on_device")
 each_device = pytest.mark.parametrize("device", ["cpu", "numpy"])
-
-
-@pytest.fixture(autouse=True)
-def on_device(request: pytest.FixtureRequest) -> Any:
-    """The device of the test as the default one."""
-    name = request.getfixturevalue("device") if "device" in request.fixturenames else "cpu"
-    with nd.use_device(name):
-        yield
 
 
 def leaf(values: Any, dtype: str = "float64") -> Tensor:

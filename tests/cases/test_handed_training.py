@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import treadle.ndarray as nd
 from treadle import nn, optim
 from treadle.autograd import Tensor
 from treadle.nn import functional
 from treadle.nn.utils import clip_grad_norm_
 from treadle.optim import lr_scheduler
 
+pytestmark = pytest.mark.usefixtures("on_device")
 each_device = pytest.mark.parametrize("device", ["cpu", "numpy"])
-
-
-@pytest.fixture(autouse=True)
-def on_device(request: pytest.FixtureRequest) -> Any:
-    """The device of the test as the default one."""
-    name = request.getfixturevalue("device") if "device" in request.fixturenames else "cpu"
-    with nd.use_device(name):
-        yield
 
 
 def leaf(values: Any, dtype: str = "float64") -> Any:

@@ -1,8 +1,12 @@
 """The devices that the kernels run on here: always the host, and a GPU where there is one."""
 
+import ctypes
 import importlib.util
 import os
+import shlex
+import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,8 +14,10 @@ from types import ModuleType
 import pytest
 
 import treadle.cuda
+import treadle.ndarray as nd
 from treadle.cuda import _emulated
 
+PACKAGE = Path(__file__).parents[1] / "src" / "treadle" / "cuda"
 TOOLS = Path(__file__).parents[1] / "tools"
 DEVICES = ["cuda_emulated", *(["cuda"] if treadle.cuda.is_available() else [])]
 
@@ -67,3 +73,29 @@ def load() -> Callable[[str], ModuleType]:
         return module
 
     return load_tool
+
+
+@pytest.fixture(scope="session")
+def build_kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
+    """Compiles a file of this folder and the emulation it runs in; warnings are errors."""
+
+    def build(source: str, *more: str) -> ctypes.CDLL:
+        target = tmp_path_factory.mktemp("kernels") / "kernels.so"
+        compiler = shlex.split(os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0])
+        includes = [f"-I{path}" for path in (PACKAGE / "emulation", PACKAGE / "kernels", nd.get_include())]
+        options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
+        sources = [str(Path(__file__).parent / source), *map(str, sorted((PACKAGE / "emulation").glob("*.cpp")))]
+        subprocess.run([*compiler, *options, *more, *includes, "-x", "c++", *sources, "-o", str(target)], check=True)
+        loaded = ctypes.CDLL(str(target))
+        loaded.last_failure.restype = loaded.error_name.restype = ctypes.c_char_p
+        return loaded
+
+    return build
+
+
+@pytest.fixture(params=[0, 1], ids=["forward", "reversed"])
+def kernels(request: pytest.FixtureRequest, library: ctypes.CDLL) -> Iterator[ctypes.CDLL]:
+    """The module's library, with the threads of a block in either order."""
+    library.set_reversed(request.param)
+    yield library
+    library.set_reversed(0)

@@ -5,44 +5,18 @@ Source: CUDA C++ Programming Guide, "Synchronization Functions", "Warp Shuffle F
 """
 
 import ctypes
-import os
-import shlex
-import subprocess
-import sysconfig
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-import treadle.ndarray as nd
-
-HERE = Path(__file__).parent
-PACKAGE = HERE.parent / "src" / "treadle" / "cuda"
-
 
 @pytest.fixture(scope="module", params=["stack_switch", "ucontext"])
-def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+def library(request: pytest.FixtureRequest, build_kernels: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
     """The kernels of emulator_kernels.cu, with either way to switch stacks."""
-    target = tmp_path_factory.mktemp("emulator") / "kernels.so"
-    compiler = shlex.split(os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0])
-    includes = [f"-I{path}" for path in (PACKAGE / "emulation", PACKAGE / "kernels", nd.get_include())]
-    options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
-    if request.param == "ucontext":
-        options.append("-DTREADLE_EMULATION_UCONTEXT")
-    sources = ["-x", "c++", str(HERE / "emulator_kernels.cu"), *map(str, sorted((PACKAGE / "emulation").glob("*.cpp")))]
-    subprocess.run([*compiler, *options, *includes, *sources, "-o", str(target)], check=True)
-    loaded = ctypes.CDLL(str(target))
-    loaded.last_failure.restype = loaded.error_name.restype = ctypes.c_char_p
-    return loaded
-
-
-@pytest.fixture(params=[0, 1], ids=["forward", "reversed"])
-def kernels(request: pytest.FixtureRequest, library: ctypes.CDLL) -> Iterator[ctypes.CDLL]:
-    library.set_reversed(request.param)
-    yield library
-    library.set_reversed(0)
+    options = ["-DTREADLE_EMULATION_UCONTEXT"] if request.param == "ucontext" else []
+    return build_kernels("emulator_kernels.cu", *options)
 
 
 def pointer(array: Any) -> ctypes.c_void_p:

@@ -7,20 +7,11 @@ and "Data Movement and Conversion Instructions: cp.async".
 """
 
 import ctypes
-import os
-import shlex
-import subprocess
-import sysconfig
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-import treadle.ndarray as nd
-
-HERE = Path(__file__).parent
-PACKAGE = HERE.parent / "src" / "treadle" / "cuda"
 ROWS, COLUMNS, INNER = 64, 128, 16
 SECOND = 1 << 14
 """Where y begins."""
@@ -35,24 +26,10 @@ MODES = {128: 1, 64: 2, 32: 3, 16: 0}
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    target = tmp_path_factory.mktemp("wgmma") / "kernels.so"
-    compiler = shlex.split(os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "g++").split()[0])
-    includes = [f"-I{path}" for path in (PACKAGE / "emulation", PACKAGE / "kernels", nd.get_include())]
-    options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror"]
-    sources = ["-x", "c++", str(HERE / "emulator_wgmma.cu"), *map(str, sorted((PACKAGE / "emulation").glob("*.cpp")))]
-    subprocess.run([*compiler, *options, *includes, *sources, "-o", str(target)], check=True)
-    loaded = ctypes.CDLL(str(target))
-    loaded.last_failure.restype = loaded.error_name.restype = ctypes.c_char_p
+def library(build_kernels: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
+    loaded = build_kernels("emulator_wgmma.cu")
     loaded.descriptor.restype = ctypes.c_uint64
     return loaded
-
-
-@pytest.fixture(params=[0, 1], ids=["forward", "reversed"])
-def kernels(request: pytest.FixtureRequest, library: ctypes.CDLL) -> Iterator[ctypes.CDLL]:
-    library.set_reversed(request.param)
-    yield library
-    library.set_reversed(0)
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:

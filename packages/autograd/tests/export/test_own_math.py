@@ -1,6 +1,8 @@
 """Our own functions of math.h: their largest errors, what they make of infinities and NaN, and files without libm."""
 
 import ctypes
+import functools
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ from packages.autograd.tests.export.test_costs import MODELS
 
 import treadle.autograd as ag
 from treadle.autograd import ExportError
-from treadle.autograd.export import Adam, Target, capture, write_c
+from treadle.autograd.export import SGD, Adam, Target, capture, to_c, write_c
 from treadle.autograd.export.c_math import with_own_math
 from treadle.autograd.export.c_math_terms import ERFC
 from treadle.autograd.export.quantizing import quantized
@@ -229,6 +231,29 @@ def test_training_without_libm(tmp_path: Path) -> None:
     for _ in range(5):
         np.testing.assert_allclose(library.call("own", [x.numpy()]), library.call("libm", [x.numpy()]), rtol=1e-5)
     _assert_self_contained(tmp_path / "own.c")
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_two_models_in_one_program(tmp_path: Path, language: str) -> None:
+    """Both with functions of our own and a parameter of the same name; each learns by itself."""
+    if language == "c++" and shutil.which("g++") is None:
+        pytest.skip("no g++")
+    for name, rate in (("first", 1.0), ("second", 2.0)):
+        w = ag.Tensor([1.0, 2.0], requires_grad=True, name="w")
+        loss = functools.partial(lambda w, x: ag.sum(x * w) + ag.exp(ag.sum(x * 0.0)), w)
+        to_c(loss, ag.ones((2,)), tmp_path / f"{name}.c", train=SGD(rate), target=Target(math="own"))
+    (tmp_path / "main.c").write_text(
+        '#include "first.h"\n#include "second.h"\nint main(void)\n{\n    const float x[2] = {1.0f, 1.0f};\n'
+        "    float loss;\n    if (first(x, &loss) || second(x, &loss)) return 1;\n"
+        "    return !(first_w[0] == 0.0f && first_w[1] == 1.0f && second_w[0] == -1.0f && second_w[1] == 0.0f);\n}\n"
+    )
+    command = [*compiler(), *WARNINGS] if language == "c" else ["g++", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*command, "-o", "both", "main.c", "first.c", "second.c"], cwd=tmp_path, check=True)
+    subprocess.run(["./both"], cwd=tmp_path, check=True)
+
+
+def test_what_comments_name_is_no_call() -> None:
+    assert with_own_math("/* tanf(x) */ y = x;")[0] == "/* tanf(x) */ y = x;"
 
 
 def test_options_and_names_that_would_clash() -> None:

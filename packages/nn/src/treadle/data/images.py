@@ -152,17 +152,8 @@ class CIFAR10(ImageArrays):
     """
 
     classes: ClassVar[tuple[str, ...]] = (
-        "airplane",
-        "automobile",
-        "bird",
-        "cat",
-        "deer",
-        "dog",
-        "frog",
-        "horse",
-        "ship",
-        "truck",
-    )
+        "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+    )  # fmt: skip
     url: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
     checksum: ClassVar[str] = "md5:c32a1d4ab5d03f1284b67883e8d87530"
     folder: ClassVar[str] = "cifar-10-batches-bin"

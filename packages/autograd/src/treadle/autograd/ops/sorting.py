@@ -21,7 +21,19 @@ class TopK(NamedTuple):
     indices: Tensor
 
 
-class Sort(Op):
+class Selection(Op):
+    """Base of the two: elements along an axis, from places that forward saves, and to which backward puts gradients."""
+
+    axis: int
+
+    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
+        places = node.saved[0]
+        shape = node.inputs[0].shape
+        index = _along_axis(shape, places if on_arrays(xp) else places.data, self.axis)
+        return call(xp, PutItem(shape, index), grad)
+
+
+class Sort(Selection):
     """The elements in order along an axis."""
 
     def __init__(self, axis: int = -1, descending: bool = False) -> None:
@@ -33,17 +45,11 @@ class Sort(Op):
         places = xp.argsort(x, axis=self.axis, descending=self.descending)
         return xp.take_along_axis(x, places, axis=self.axis), (places,)
 
-    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        places = node.saved[0]
-        shape = node.inputs[0].shape
-        index = _along_axis(shape, places if on_arrays(xp) else places.data, self.axis)
-        return call(xp, PutItem(shape, index), grad)
-
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         return shapes[0], tried(self, shapes, dtypes)
 
 
-class TopKValues(Op):
+class TopKValues(Selection):
     """The k largest elements along an axis, descending, or the k smallest, ascending."""
 
     def __init__(self, k: int, axis: int = -1, largest: bool = True) -> None:
@@ -55,12 +61,6 @@ class TopKValues(Op):
         (x,) = arrays
         values, places = xp.topk(x, self.k, axis=self.axis, largest=self.largest)
         return values, (places,)
-
-    def backward(self, xp: Any, grad: Any, node: Any) -> Any:
-        places = node.saved[0]
-        shape = node.inputs[0].shape
-        index = _along_axis(shape, places if on_arrays(xp) else places.data, self.axis)
-        return call(xp, PutItem(shape, index), grad)
 
     def infer(self, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]) -> tuple[Shape, DType]:
         (shape,) = shapes

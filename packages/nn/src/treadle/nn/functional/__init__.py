@@ -10,7 +10,7 @@ from treadle.nn.functional._guard import guarded
 from treadle.nn.functional.activations import *
 from treadle.nn.functional.attention import attention_weights, causal_mask, scaled_dot_product_attention
 from treadle.nn.functional.convolution import *
-from treadle.nn.functional.distance import cosine_similarity, pairwise_distance
+from treadle.nn.functional.distance import cosine_similarity, pairwise_distance, pdist
 from treadle.nn.functional.dropout import *
 from treadle.nn.functional.embedding import embedding, embedding_bag, one_hot
 from treadle.nn.functional.folding import fold, unfold
@@ -20,7 +20,6 @@ from treadle.nn.functional.losses import *
 from treadle.nn.functional.losses import __all__ as _loss_names
 from treadle.nn.functional.normalization import *
 from treadle.nn.functional.padding import pad
-from treadle.nn.functional.pairs import pdist
 from treadle.nn.functional.pooling import *
 from treadle.nn.functional.recurrent import gru, lstm, rnn
 from treadle.nn.functional.resampling import interpolate
