@@ -275,8 +275,9 @@ def test_other_compilers_and_cpp_take_the_files(tool: str, tmp_path: Path) -> No
         return ag.sum(ag.softmax(ag.sort(ag.gelu(y), axis=-1), axis=1) * ag.cumsum(y, axis=2))
 
     for name, options in {"plain": {}, "int8": {"quantize": [ONE]}, "train": {"train": Adam()}}.items():
-        for target in (Target(), Target(tile=64, unrolled=False, block=(6, 16))):
-            report = to_c(function, ONE, tmp_path / f"{name}.c", target=target, **options)
+        blocks = Target(tile=64, unrolled=False, block=(6, 16))
+        for target, weights in ((Target(), None), (blocks, None), (Target(math="own"), tmp_path / "weights.bin")):
+            report = to_c(function, ONE, tmp_path / f"{name}.c", target=target, weights=weights, **options)
             (tmp_path / "user.cpp").write_text(f'#include "{report.header.name}"\nint main() {{ return 0; }}\n')
             plus = {"gcc": "g++", "clang": "clang++"}[tool]
             for command in (

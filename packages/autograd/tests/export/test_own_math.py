@@ -108,6 +108,16 @@ def test_functions_of_float(library: ctypes.CDLL, name: str, capsys: pytest.Capt
     assert off[worst] <= (2 if name in IN_FLOAT else 0.51)
 
 
+@pytest.mark.parametrize(("name", "low", "high"), [("tanh", 0.5, 0.625), ("log", 1.0, 1.5), ("exp", 44.0, 50.0)])
+def test_every_number_where_functions_in_float_are_worst(
+    library: ctypes.CDLL, name: str, low: float, high: float
+) -> None:
+    """A few hundred numbers among the millions of an interval have the largest errors."""
+    first, last = np.array([low, high], np.float32).view(np.int32)
+    x = np.arange(first, last, dtype=np.int32).view(np.float32)
+    assert _ulps(_ours(library, name, x), _exact(name)(x.astype(float)), np.float32).max() <= 1.75
+
+
 @pytest.mark.parametrize("name", [each for each in ONE if each not in ("floor", "ceil", "trunc", "rint", "fabs")])
 def test_functions_of_double(library: ctypes.CDLL, name: str) -> None:
     """Against 40 digits."""

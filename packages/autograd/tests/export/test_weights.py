@@ -141,6 +141,7 @@ def test_files_and_report(tmp_path: Path) -> None:
     """All three files or none; the binary counts as flash."""
     w = ag.Tensor(RANDOM.normal(size=(4, 3)).astype("float32"))
     report = to_c(lambda x: x @ w, ag.ones((1, 4)), tmp_path / "model.c", weights=tmp_path / "model.bin")
+    assert report.ram == 8, "the address of the weights"
     assert report.weights == tmp_path / "model.bin" and report.flash == report.weights.stat().st_size == 32 + 48
     assert "0x" in report.source.read_text() and str(w.data[0, 0].item())[:5] not in report.source.read_text()
     with pytest.raises(FileNotFoundError):

@@ -15,8 +15,8 @@ _HEAD = """#if defined(__GNUC__)
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 #else
-#define INFINITY (1.0f / 0.0f)
-#define NAN (0.0f / 0.0f)
+#define INFINITY ((float)(1e300 * 1e300)) /* some compilers refuse a division by zero */
+#define NAN (INFINITY * 0.0f)
 #endif
 #define isnan(x) ((x) != (x))
 #define isinf(x) ((x) == (x) && (x) - (x) != 0)

@@ -330,7 +330,7 @@ static double own_atan(double x)
 {{
     const float a = own_fabsf(x), square = x * x, e = own_expf(-2.0f * a);
     if (x == 0 || x != x) return x;
-    if (a >= 0.5f) return own_copysignf((1.0f - e) / (1.0f + e), x);
+    if (a >= 0.55f) return own_copysignf((1.0f - e) / (1.0f + e), x); /* at least 1/2: a larger unit */
 {series(TANH, "square", True)}
     return x + x * square * sum;
 }}""",

@@ -195,6 +195,7 @@ class _File:
         flash = sum(each.nbytes for each in constants.values()) + first
         if self.weights is not None:
             source, binary = self.weights.finished(source)
+            states += 8  # where the weights are: a pointer, aligned
             flash = len(binary)
         return CSource(
             self.name, source, self._header(), flash, self.arena.size, states, _CODE * statements,
