@@ -1,5 +1,6 @@
 """Factorisations and Fourier transforms."""
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -69,6 +70,25 @@ def Solve(d: Draw) -> Sample:
     a = _square(d)
     n = a.shape[-1]
     return Sample(ag.ops.Solve(), [a, d.values(d.one((n,), (n, 2), (*a.shape[:-2], n, 1)))], flat=False, tolerance=1e-3)
+
+
+_of_square("linalg.cond", lambda x: ag.linalg.cond(_definite(x)))
+
+
+@sampler
+def linalg__lstsq(d: Draw) -> Sample:
+    n = d.number(1, 3)
+    a, b = d.matrix(n + d.number(1, 2), n), d.number(1, 2)
+    return Sample(
+        lambda a, b: ag.linalg.lstsq(a, b).solution, [a, d.values((a.shape[0], b))], flat=False, tolerance=2e-3
+    )
+
+
+@sampler
+def linalg__multi_dot(d: Draw) -> Sample:
+    lengths = [d.number(1, 3) for _ in range(4)]
+    operands = [d.values(each) for each in itertools.pairwise(lengths)]
+    return Sample(lambda *arrays: ag.linalg.multi_dot(arrays), operands, tolerance=1e-3)
 
 
 @sampler
