@@ -106,6 +106,12 @@ def test_linear_functions_have_zero_second_derivatives() -> None:
     assert F.jvp(lambda x: ag.ones(2), [_tensor([1.0])], [_tensor([1.0])])[1].tolist() == [0.0, 0.0]
 
 
+def test_mixed_second_derivatives_as_the_error_of_hessian_says() -> None:
+    x, y = _tensor([1.0, 2.0]), _tensor([3.0, 5.0])
+    mixed = F.jacobian(F.grad(lambda x, y: (x * x * y).sum(), 0), 1)(x, y)
+    assert mixed.tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
 def test_empty_results_and_arguments() -> None:
     assert F.jacobian(lambda x: x[:0])(_tensor([1.0, 2.0])).shape == (0, 2)
     assert F.jacobian(lambda x: x.sum())(_tensor(np.zeros((0, 3)))).shape == (0, 3)
@@ -114,6 +120,14 @@ def test_empty_results_and_arguments() -> None:
 def test_errors_name_the_function() -> None:
     with pytest.raises(nd.ShapeError, match="value_and_grad"):
         F.grad(lambda x: x)(_tensor([1.0, 2.0]))
+    with pytest.raises(nd.ShapeError, match=r"hessian: .* \(2,\), .* see jacobian"):
+        F.hessian(lambda x: x * x)(_tensor([1.0, 2.0]))
+    with pytest.raises(nd.DTypeError, match=r"hessian: .* not float"):
+        F.hessian(lambda x: 3.0)(_tensor([1.0]))
+    with pytest.raises(nd.ArgumentError, match=r"hessian: argnums is \(0, 1\); pass one int"):
+        F.hessian(lambda x, y: (x * y).sum(), argnums=(0, 1))  # type: ignore[arg-type]
+    with pytest.raises(nd.ShapeError, match=r"hvp: .* scalar"):
+        F.hvp(lambda x: x * x, [_tensor([1.0, 2.0])], [_tensor([1.0, 2.0])])
     with pytest.raises(nd.DTypeError, match="int64"):
         F.grad(lambda x: x.sum())(ag.Tensor([1, 2]))
     with pytest.raises(ag.GradientError, match="argnums"):

@@ -1,14 +1,11 @@
 """Ops of the user's own: what forward and backward must give, and what they are told."""
 
-import os
 from typing import Any
 
 import pytest
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
-
-UNCOMPILED = bool(os.environ.get("TREADLE_TEST_UNCOMPILED"))
 
 
 def _leaf(*values: float) -> ag.Tensor:
@@ -232,7 +229,6 @@ def test_operands_are_no_configuration() -> None:
             each(x, x)
 
 
-@pytest.mark.skipif(UNCOMPILED, reason="uncompiled, there is no __cinit__ to see the operands")
 def test_operands_are_no_configuration_of_ops_that_have_one() -> None:
     x = ag.ones((2, 2))
     configured: tuple[Any, ...] = (ag.ops.Sum, ag.ops.Softmax, ag.ops.Concat, ag.ops.MatMul, ag.ops.Einsum, ag.ops.Conv)

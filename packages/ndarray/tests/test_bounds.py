@@ -72,6 +72,11 @@ def test_running_out_of_memory_leaves_everything_usable() -> None:
         nd.broadcast_to(x, (1 << 50, 3)) + 1
     with pytest.raises(MemoryError):
         nd.conv(nd.broadcast_to(nd.ones(1), (1, 1, 1 << 50)), nd.ones((1, 1, 2)))
+    for sections in (1 << 31, 1 << 70):  # a list of so many views
+        with pytest.raises(MemoryError, match="array_split"):
+            nd.array_split(x, sections)
+    with pytest.raises(MemoryError, match="array_split"):
+        nd.split(nd.ones(0), 1 << 31)
     assert (x + x).tolist() == [2, 2, 2]
     assert nd.random.uniform(shape=(10,)).shape == (10,)
 

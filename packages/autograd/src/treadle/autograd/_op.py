@@ -9,8 +9,8 @@ from treadle.autograd.errors import OpContractError
 from treadle.ndarray import DTypeError, NDArray, TreadleError
 
 __all__ = [
-    "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored", "miscounted",
-    "named", "refuse", "rule_of", "without_configuration", "without_operands",
+    "as_compiled", "as_scalar", "configuration", "describe", "expected_tensor", "is_data", "kind_of", "mirrored",
+    "miscounted", "named", "refuse", "rule_of", "without_configuration", "without_operands",
 ]  # fmt: skip
 
 
@@ -53,6 +53,17 @@ def without_operands(op: object, arguments: tuple[Any, ...]) -> None:
     code = getattr(kind.__init__, "__code__", None)  # compiled classes see to it themselves
     if code is not None and kind.__module__.startswith("treadle.") and "index" not in code.co_varnames:
         without_configuration(op, arguments)
+
+
+def as_compiled(kind: Any) -> None:
+    """Uncompiled, fields of every op have to be made, and __cinit__ is a name like any other."""
+
+    def new(kind: Any, *arguments: Any, **keywords: Any) -> Any:
+        self = object.__new__(kind)
+        self.__cinit__(*arguments, **keywords)
+        return self
+
+    kind.__new__, kind._is_direct = new, False
 
 
 def describe(op: object) -> str:

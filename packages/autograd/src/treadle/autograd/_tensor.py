@@ -446,5 +446,5 @@ class Tensor(Methods):
         return self._compared("greater_equal", operator.ge, other)
 
 
-if __file__.endswith(".py"):  # uncompiled: a field of every op
-    Op._is_direct = False
+if __file__.endswith(".py"):
+    _op.as_compiled(Op)

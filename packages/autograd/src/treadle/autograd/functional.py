@@ -92,6 +92,12 @@ def _differentiable(value: Any, name: str) -> Tensor:
     return output
 
 
+def _scalar(output: Tensor, name: str) -> Tensor:
+    if output.size != 1:
+        raise ShapeError(f"{name}: the function's result has shape {output.shape}, not that of a scalar; see jacobian")
+    return output
+
+
 def _with_aux(result: Any, name: str) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise DTypeError(f"{name}: with has_aux the function must return (value, anything), not {kind_of(result)}")
@@ -169,9 +175,7 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
         with enable_grad():
             result = function(*given, **keywords)
         value, aux = _with_aux(result, "value_and_grad") if has_aux else (result, None)
-        value = _differentiable(value, "value_and_grad")
-        if value.size != 1:
-            raise ShapeError(f"value_and_grad: the function's result has shape {value.shape}, not that of a scalar")
+        value = _scalar(_differentiable(value, "value_and_grad"), "value_and_grad")
         nested = _is_nested(arguments, value, variables)
         gradients: list[Tensor] = _filled([None] * len(variables), variables)
         if value.requires_grad:
@@ -302,12 +306,25 @@ def jacobian(function: Function, argnums: Argnums = 0) -> Callable[..., Any]:
 def hessian(function: Function, argnums: int = 0) -> Callable[..., Tensor]:
     """The matrix of second derivatives of a function with a scalar result: of shape ``argument.shape`` twice.
 
+    ``argnums`` is one number; ``jacobian(grad(function, i), j)`` has the derivatives by two different arguments.
+
+    Raises ArgumentError, ShapeError when the result is not a scalar, DTypeError when it is not a floating tensor.
+
     >>> import treadle.autograd as ag
     >>> from treadle.autograd.functional import hessian
     >>> hessian(lambda x: x[0] ** 2 * x[1])(ag.Tensor([1.0, 2.0])).tolist()
     [[4.0, 2.0], [2.0, 0.0]]
     """
-    return jacobian(grad(function, argnums), argnums)
+    if not isinstance(argnums, int):
+        raise ArgumentError(
+            f"hessian: argnums is {argnums!r}; pass one int, and for the derivatives by arguments i and j use "
+            "jacobian(grad(function, i), j)"
+        )
+
+    def scalar(*arguments: Any, **keywords: Any) -> Tensor:
+        return _scalar(_differentiable(function(*arguments, **keywords), "hessian"), "hessian")
+
+    return jacobian(grad(scalar, argnums), argnums)
 
 
 def hvp(function: Function, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -324,10 +341,8 @@ def hvp(function: Function, primals: Sequence[Tensor], tangents: Sequence[Tensor
     _check_tangents(primals, tangents, "hvp")
     given, variables = _variables(tuple(primals), tuple(range(len(primals))), "hvp")
     with enable_grad():
-        value = _output(function(*given), "hvp")
+        value = _scalar(_output(function(*given), "hvp"), "hvp")
         nested = _is_nested((*primals, *tangents), value, variables)
-        if value.size != 1:
-            raise ShapeError(f"hvp: the function's result has shape {value.shape}, not that of a scalar")
         products: Sequence[Tensor | None] = [None] * len(variables)
         if value.requires_grad:
             first = _grad(value, variables, create_graph=True, allow_unused=True)

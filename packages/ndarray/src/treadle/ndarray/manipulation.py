@@ -260,8 +260,8 @@ def array_split(x: NDArray, sections: int | Sequence[int], /, axis: int = 0) -> 
         return _parts(x, sections, along)
     if sections < 1:
         raise ShapeError(f"array_split: {sections} parts; at least 1 is needed")
-    if sections >> 32:
-        raise MemoryError(f"array_split: {sections} parts are beyond any memory")
+    if sections >> 28:  # a view each, empty ones too: tens of gigabytes, and minutes until they are missed
+        raise MemoryError(f"array_split: {sections} parts, an array each, are beyond any memory")
     length, longer = divmod(x.shape[along], sections)
     return _parts(x, [length * part + min(part, longer) for part in range(1, sections)], along)
 
