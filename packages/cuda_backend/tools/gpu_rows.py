@@ -23,7 +23,7 @@ PRODUCTS = (
     ("matmul_wgmma", "float16", 1024, 0.75),
     ("matmul_wgmma", "tf32", 8192, 0.75),
     ("matmul_mma", "bfloat16", 8192, 0.5),
-    ("matmul_mma", "tf32", 8192, 0.5),
+    ("matmul_mma", "tf32", 8192, 0.75),
 )
 """Family, dtype, size, and the speed that is wanted, of PyTorch's. TT: both operands transposed. Where the device has
 no wgmma, or the check has found it wrong, matmul_mma serves the rows of both."""

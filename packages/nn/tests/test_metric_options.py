@@ -139,3 +139,6 @@ def test_calibration_error_by_its_definition() -> None:
     for wrong in ([[1.5, -0.5]], [[np.nan, 1.0]]):
         with pytest.raises(ValueError, match="softmax"):
             metrics.calibration_error(Tensor(wrong), Tensor([0]))
+    for bins in (0, -1):
+        with pytest.raises(ValueError, match="bins must be 1 or more"):
+            metrics.calibration_error(Tensor([0.5]), Tensor([1]), bins=bins)

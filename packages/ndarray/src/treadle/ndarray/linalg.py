@@ -5,7 +5,6 @@ Products and norms run on own kernels, decompositions through LAPACK (:mod:`trea
 
 import builtins
 import math
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +42,7 @@ from treadle.ndarray.manipulation import (
     moveaxis,
     stack,
 )
-from treadle.ndarray.matrix_functions import exponential, reflections
+from treadle.ndarray.matrix_functions import array_functions, exponential, reflections
 from treadle.ndarray.products import matmul, outer, tensordot, vecdot
 from treadle.ndarray.reductions import Axis, all, any, max, min, sum
 from treadle.ndarray.searching import count_nonzero
@@ -130,7 +129,7 @@ def matrix_exp(x: NDArray, /) -> NDArray:
     array = _matrices(x, "matrix_exp", square=True)
     if array.itemsize == 2:
         return matrix_exp(array.astype("float32")).astype(array.dtype)
-    result: NDArray = exponential(_functions(), _itself, array, array)
+    result: NDArray = exponential(array_functions(), _itself, array, array)
     return result
 
 
@@ -147,7 +146,7 @@ def householder_product(x: NDArray, tau: NDArray, /) -> NDArray:
     if array.itemsize == 2:
         wide = householder_product(array.astype("float32"), factors.astype("float32"))
         return wide.astype(array.dtype)
-    result: NDArray = reflections(_functions(), _itself, array, factors.astype(array.dtype, copy=False))
+    result: NDArray = reflections(array_functions(), _itself, array, factors.astype(array.dtype, copy=False))
     return result
 
 
@@ -165,7 +164,7 @@ def solve_triangular(
     [[1.0], [1.0]]
     """
     matrices, right = _matrices(a, "solve_triangular", square=True), as_array(b)
-    result: NDArray = triangular_solution(_functions(), _itself, matrices, right, upper, left, unitriangular)
+    result: NDArray = triangular_solution(array_functions(), _itself, matrices, right, upper, left, unitriangular)
     return result
 
 
@@ -181,7 +180,7 @@ def lstsq(a: NDArray, b: NDArray, /, rcond: float | None = None) -> LstsqResult:
     [2.0]
     """
     matrices = _matrices(a, "lstsq")
-    return least_squares(_functions(), _itself, matrices, as_array(b), matrices, rcond)
+    return least_squares(array_functions(), _itself, matrices, as_array(b), matrices, rcond)
 
 
 def cond(x: NDArray, /, p: int | float | str | None = None) -> NDArray:
@@ -195,7 +194,7 @@ def cond(x: NDArray, /, p: int | float | str | None = None) -> NDArray:
     4.0
     """
     array = _matrices(x, "cond", square=p not in (None, 2, -2))
-    result: NDArray = condition(_functions(), _itself, array, array, p)
+    result: NDArray = condition(array_functions(), _itself, array, array, p)
     return result
 
 
@@ -208,12 +207,8 @@ def multi_dot(arrays: Sequence[NDArray], /) -> NDArray:
     >>> nd.linalg.multi_dot([nd.asarray([[1.0, 2.0]]), nd.asarray([[1.0], [1.0]]), nd.asarray([2.0])]).tolist()
     [6.0]
     """
-    result: NDArray = chain(_functions(), [as_array(each) for each in arrays])
+    result: NDArray = chain(array_functions(), [as_array(each) for each in arrays])
     return result
-
-
-def _functions() -> Any:
-    return sys.modules["treadle.ndarray"]
 
 
 def _itself(array: NDArray) -> NDArray:

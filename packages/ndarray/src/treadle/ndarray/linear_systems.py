@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.errors import ShapeError
-from treadle.ndarray.matrix_functions import Wrap, arrays
+from treadle.ndarray.matrix_functions import Wrap, array_functions
 
 __all__ = ["LstsqResult", "chain", "condition", "least_squares", "triangular_solution"]
 
@@ -38,7 +38,7 @@ def triangular_solution(xp: Any, wrap: Wrap, a: Any, b: Any, upper: bool, left: 
     above = 1 if unit else 0
     part = xp.triu(a, k=above) if upper else xp.tril(a, k=-above)
     if unit:
-        part = part + wrap(arrays().eye(n, dtype=a.dtype, device=a.device))
+        part = part + wrap(array_functions().eye(n, dtype=a.dtype, device=a.device))
     if upper:
         return xp.linalg.solve(part, b)
     return xp.flip(xp.linalg.solve(xp.flip(part, axis=(-2, -1)), xp.flip(b, axis=-2)), axis=-2)
@@ -53,7 +53,7 @@ def condition(xp: Any, wrap: Wrap, x: Any, values: NDArray, p: int | float | str
         above, below = (of_x[..., -1], of_x[..., 0]) if p == -2 else (of_x[..., 0], of_x[..., -1])
         nothing = xp.equal(below, 0.0)
         return xp.where(nothing, inf, above / xp.where(nothing, 1.0, below))
-    nd = arrays()
+    nd = array_functions()
     singular = nd.abs(nd.linalg.slogdet(values).sign) == 0.0
     one = wrap(nd.eye(values.shape[-1], dtype=x.dtype, device=values.device))
     regular = xp.where(wrap(nd.reshape(singular, (*singular.shape, 1, 1))), one, x)
@@ -65,7 +65,7 @@ def least_squares(xp: Any, wrap: Wrap, a: Any, b: Any, values: NDArray, rcond: f
     """The shortest x with the smallest norm(b - a @ x), by the pseudo-inverse."""
     if len(a.shape) < 2 or not b.shape or (b.shape[-2:-1] or b.shape) != a.shape[-2:-1]:
         raise ShapeError(f"lstsq: shapes {a.shape} and {b.shape} must be (..., m, n) and (..., m, k) or (m,)")
-    nd = arrays()
+    nd = array_functions()
     m, n = a.shape[-2:]
     of_a = nd.linalg.svdvals(values)
     rtol = max(m, n) * nd.finfo(of_a.dtype).eps if rcond is None else rcond

@@ -7,7 +7,7 @@ from typing import Any
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.errors import ShapeError
 
-__all__ = ["Wrap", "arrays", "exponential", "reflections"]
+__all__ = ["Wrap", "array_functions", "exponential", "reflections"]
 
 Wrap = Callable[[NDArray], Any]
 """An array as an operand of the namespace's functions."""
@@ -29,7 +29,7 @@ def exponential(xp: Any, wrap: Wrap, x: Any, values: NDArray) -> Any:
     shape = (*values.shape[:-2], 1, 1)
     wrapped: Any = {}
     if most:
-        nd = arrays()
+        nd = array_functions()
         counts = nd.asarray(halvings, dtype="int64", device=values.device).reshape(shape)
         scales = [2.0**-each for each in halvings]
         x = x * wrap(nd.asarray(scales, device=values.device).reshape(shape).astype(values.dtype))
@@ -41,7 +41,7 @@ def exponential(xp: Any, wrap: Wrap, x: Any, values: NDArray) -> Any:
     return result
 
 
-def arrays() -> Any:
+def array_functions() -> Any:
     """The namespace of the arrays, which imports this module."""
     import treadle.ndarray
 
@@ -50,13 +50,13 @@ def arrays() -> Any:
 
 def _halvings(values: NDArray) -> list[int]:
     """How often each matrix of the stack is halved; what is not finite stays so."""
-    nd = arrays()
+    nd = array_functions()
     norms = nd.max(nd.sum(nd.abs(values), axis=-2), axis=-1).reshape((-1,)).tolist() if values.size else []
     return [ceil(log2(norm / _LARGEST)) if isfinite(norm) and norm > _LARGEST else 0 for norm in norms]
 
 
 def _approximant(xp: Any, wrap: Wrap, x: Any, values: NDArray) -> Any:
-    one = wrap(arrays().eye(values.shape[-1], dtype=values.dtype, device=values.device))
+    one = wrap(array_functions().eye(values.shape[-1], dtype=values.dtype, device=values.device))
     b = _PADE
     second = xp.matmul(x, x)
     fourth = xp.matmul(second, second)
@@ -80,7 +80,7 @@ def reflections(xp: Any, wrap: Wrap, x: Any, tau: Any) -> Any:
         raise ShapeError(
             f"householder_product: shapes {x.shape} and {tau.shape} must be (..., m, n) and (..., k), k <= n <= m"
         )
-    nd = arrays()
+    nd = array_functions()
     m, n = x.shape[-2:]
     k = tau.shape[-1]
     options: dict[str, Any] = {"dtype": x.dtype, "device": x.device}
