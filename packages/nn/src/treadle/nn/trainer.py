@@ -46,7 +46,8 @@ class Trainer:
     another kind a subclass overrides :meth:`loss_of`. ``history`` has a row for each epoch.
 
     ``scheduler`` steps after each epoch, or with ``scheduler_interval="step"`` after each update; one whose ``step``
-    wants a measure gets ``monitor``. ``max_grad_norm`` and ``max_grad_value`` clip. ``accumulate`` batches make one
+    wants a measure gets ``monitor``. ``max_grad_norm`` and ``max_grad_value`` clip the optimizer's
+    gradients. ``accumulate`` batches make one
     update, with the gradient of the mean over all their rows. ``ema``, an average of the weights, is updated after each
     step, and validation is done with it. ``callbacks`` act after steps and epochs, ``checkpoints`` after those.
 
@@ -85,7 +86,7 @@ class Trainer:
     ) -> None:
         metrics = {} if metrics is None else metrics
         listed = [*callbacks, checkpoints] if checkpoints is not None else callbacks
-        check_parts(model, optimizer, loss_function, metrics, scheduler, listed)
+        check_parts(model, optimizer, loss_function, metrics, scheduler, ema, listed)
         limits = {"max_grad_norm": max_grad_norm, "max_grad_value": max_grad_value}
         check_options(scheduler, scheduler_interval, accumulate, limits)
         self.model = model
@@ -270,15 +271,16 @@ class Trainer:
             )
 
     def _update(self, rows: int) -> None:
+        # Those of the optimizer: what else the model has keeps the gradients of all steps, which nobody clears.
+        learnt = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         if self.accumulate > 1:
-            for group in self.optimizer.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        parameter.grad = parameter.grad * (1.0 / rows)
+            for parameter in learnt:
+                if parameter.grad is not None:
+                    parameter.grad = parameter.grad * (1.0 / rows)
         if self.max_grad_norm is not None:
-            clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
+            clip_grad_norm_(learnt, self.max_grad_norm)
         if self.max_grad_value is not None:
-            clip_grad_value_(self.model.parameters(), self.max_grad_value)
+            clip_grad_value_(learnt, self.max_grad_value)
         self.optimizer.step()
         if self.ema is not None:
             self.ema.update()
