@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from typing import Any
 
+from treadle.autograd import Tensor
 from treadle.nn.callbacks import Callback
 from treadle.nn.errors import CheckpointError
 from treadle.nn.module import Module
 
-__all__ = ["check_options", "check_parts", "emptiness", "has_length", "rest_of", "rows_of", "wants_measure"]
+__all__ = ["check_options", "check_parts", "emptiness", "has_length", "rest_of", "rows_of", "share_of", "wants_measure"]
 
 _EVENTS = [name for name in vars(Callback) if not name.startswith("_")]
 _OWN_COLUMNS = {"epoch", "loss", "lr"}
@@ -97,6 +98,12 @@ def _too_short(batches: int, what: str) -> str:
 def rows_of(target: Any) -> int:
     """How many rows a batch has: those of the first array in its target that has any dimensions, or 1."""
     return next((shape[0] for shape in _shapes(target) if shape), 1)
+
+
+def share_of(loss_function: Any, target: Any) -> Any:
+    """By what the mean of a batch's loss was divided, 0-d, if the loss tells that it is not the number of rows."""
+    counted = getattr(loss_function, "counted", None)
+    return counted(target) if counted is not None and isinstance(target, Tensor) else None
 
 
 def _shapes(target: Any) -> Iterator[Sequence[int]]:
