@@ -229,3 +229,26 @@ def test_means_of_many_losses_of_halves(name: str, dtype: str) -> None:
         results += [loss.item(), x.grad.data[:9].astype("float64").numpy()]
     assert found[0] == pytest.approx(wanted[0], rel=2e-2)
     np.testing.assert_allclose(found[1], wanted[1], rtol=0.1, atol=2e-6)
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("kind", [nn.BatchNorm1d, nn.InstanceNorm1d])
+def test_a_pass_in_evaluation_before_one_in_training(kind: Any, affine: bool) -> None:
+    """Both go into one loss: the second moves the running statistics, and the gradient of the first is that of the old
+    ones, as if it had been alone."""
+    rng = np.random.default_rng(0)
+    first, second = (rng.normal(2.0, 3.0, (4, 3, 5)) for _ in range(2))
+
+    def gradients(*modes: bool) -> list[Any]:
+        layer = kind(3, affine=affine, track_running_stats=True, dtype="float64")
+        inputs = [Tensor(each, requires_grad=True) for each in (first, second)]
+        total: Any = 0.0
+        for training, x in zip((False, True), inputs, strict=True):
+            if training in modes:
+                total = total + (layer.train(training)(x) ** 3).sum()
+        total.backward()
+        return [each.grad.numpy() if each.grad is not None else 0.0 for each in [*inputs, *layer.parameters()]]
+
+    both, alone = gradients(False, True), [gradients(False), gradients(True)]
+    for found, *parts in zip(both, *alone, strict=True):
+        np.testing.assert_allclose(found, sum(parts), rtol=1e-12)

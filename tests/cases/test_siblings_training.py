@@ -171,3 +171,23 @@ def test_limits_of_clipping() -> None:
     assert weight.grad.tolist() == [1.0, -1.0]
     with pytest.raises(TypeError, match=r"not of a Linear: pass its parameters\(\)"):
         nn.utils.clip_grad_norm_(nn.Linear(1, 1), 1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_moving_averages_of_all_that_a_batch_norm_has(dtype: str) -> None:
+    """pytorch/pytorch#84053, pytorch/ignite#2590: running statistics are averaged too, and counts are no numbers to
+    average."""
+    model = nn.BatchNorm1d(1).to(nd.dtype(dtype))
+    average = optim.ExponentialMovingAverage([*model.parameters(), *model.buffers()], decay=0.5)
+    for _ in range(3):
+        model(Tensor(nd.asarray([[1.0], [3.0]], dtype=dtype)))
+    average.update()
+    restored = optim.ExponentialMovingAverage([*model.parameters(), *model.buffers()])
+    restored.load_state_dict(average.state_dict())
+    present = {name: value.numpy().copy() for name, value in model.state_dict().items()}
+    assert present["num_batches_tracked"] == 3 and present["running_mean"] == pytest.approx(0.542, abs=1e-3)
+    with restored.averaged():
+        assert model.running_mean is not None and model.num_batches_tracked is not None
+        assert model.running_mean.item() == pytest.approx(0.271, abs=1e-3)
+        assert (model.num_batches_tracked.item(), model.num_batches_tracked.dtype.name) == (3, "int64")
+    assert all((value.numpy() == present[name]).all() for name, value in model.state_dict().items())

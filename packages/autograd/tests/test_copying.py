@@ -105,7 +105,8 @@ def _devices() -> list[str]:
 @pytest.mark.parametrize(("here", "there"), list(itertools.product(_devices(), repeat=2)))
 def test_gradients_travel_between_devices_and_dtypes(here: str, there: str) -> None:
     x = ag.Tensor([0.5, -1.25, 2.0], requires_grad=True, dtype="float64", device=here)
-    assert x.to(here) is x and x.to(dtype="float64") is x
+    assert x.to(here) is x and x.to(dtype="float64") is x and x.to(nd.float64) is x and x.to() is x
+    assert x.to(nd.float32).dtype is x.to(x.to(nd.float32)).dtype is x.to(nd.float32, here).dtype is nd.float32
     y = x.to(there, "float32")
     assert y.device == there and y.dtype is nd.float32
     (y * y).sum().backward()

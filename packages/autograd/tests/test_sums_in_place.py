@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 import treadle.autograd as ag
 import treadle.ndarray as nd
@@ -68,3 +69,16 @@ def test_memory_of_other_libraries_is_neither_summed_into_nor_kept() -> None:
     assert z.grad is not None and z.grad.numpy()[0] == 1.0
     z.grad.data += 1.0
     assert (memory == 1.0).all()
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 0)])
+def test_a_part_of_a_gradient_that_was_broadcast(shape: tuple[int, ...], device: str) -> None:
+    """Where it has one element or none it looks like memory of its own: it is not to be written into all the same."""
+    x = ag.Tensor(nd.ones(shape), requires_grad=True)
+    ag.sum(ag.concat([x[..., 0:1], x, ag.Tensor(nd.ones(shape))], axis=-1)).backward()
+    assert x.grad is not None and bool(nd.all(x.grad.data == 2.0))
+    x.grad = None
+    ag.sum(ag.concat([x, ag.Tensor(nd.ones(shape))], axis=-1)).backward()
+    assert x.grad is not None
+    x.grad.data[...] = 5.0  # as clipping does
+    assert bool(nd.all(x.grad.data == 5.0))

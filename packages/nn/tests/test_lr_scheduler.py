@@ -7,7 +7,7 @@ import pytest
 
 from treadle.autograd import Tensor
 from treadle.optim import SGD
-from treadle.optim.lr_scheduler import CosineAnnealingWarmRestarts, StepLR
+from treadle.optim.lr_scheduler import CosineAnnealingWarmRestarts, ReduceLROnPlateau, StepLR
 
 
 def optimizer(lr: float = 1.0) -> SGD:
@@ -76,3 +76,24 @@ def test_warm_restarts_at_no_epoch(epoch: float) -> None:
     schedule = CosineAnnealingWarmRestarts(optimizer(), 1, 2)
     with pytest.raises(ValueError, match="finite and 0 or more"):
         schedule.step(epoch)
+
+
+@pytest.mark.parametrize(
+    ("mode", "measures", "expected"),
+    [
+        ("min", [-1.0, -0.95], 0.1),
+        ("min", [-1.0, -1.05], 0.1),
+        ("min", [-1.0, -1.2], 1.0),
+        ("max", [-1.0, -1.05], 0.1),
+        ("max", [-1.0, -0.95], 0.1),
+        ("max", [-1.0, -0.8], 1.0),
+        ("min", [1.0, 0.95], 0.1),
+        ("min", [0.0, 0.0], 0.1),
+    ],
+)
+def test_improvements_of_measures_below_zero(mode: str, measures: list[float], expected: float) -> None:
+    """pytorch/pytorch#47513: -0.95 is no improvement on -1, the best, though it is less than 0.9 of it."""
+    schedule = ReduceLROnPlateau(optimizer(), mode, factor=0.1, threshold=0.1, patience=0)
+    for measure in measures:
+        schedule.step(measure)
+    assert schedule.get_last_lr() == [pytest.approx(expected)]

@@ -142,3 +142,47 @@ def test_calibration_error_by_its_definition() -> None:
     for bins in (0, -1):
         with pytest.raises(ValueError, match="bins must be 1 or more"):
             metrics.calibration_error(Tensor([0.5]), Tensor([1]), bins=bins)
+
+
+@pytest.mark.parametrize("zero_division", [0.0, 1.0])
+@pytest.mark.parametrize(("given", "options"), [
+    (([0, 0], [0, 0]), {"average": "binary"}),
+    (([0, 0], [0, 0]), {"average": "binary", "pos_label": 0}),
+    (([0, 1, 1], [0, 0, 1]), {"average": None, "labels": [1, 3, 0]}),
+    (([0, 1, 1], [0, 0, 1]), {"average": "macro", "labels": np.asarray([2])}),
+    (([2, 2], [2, 2]), {"average": "micro", "labels": [0, 4]}),
+    (([2, 2], [2, 2]), {"average": "weighted", "labels": [0, 2, 4]}),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["precision", "recall", "f1"])
+def test_labels_that_a_batch_does_not_have(name: str, given: Any, options: Any, zero_division: float) -> None:
+    """A batch without the class that is asked for is no mistake."""
+    predicted, actual = (np.asarray(each) for each in given)
+    rate = getattr(metrics, "f1_score" if name == "f1" else name)
+    found = rate(Tensor(predicted), Tensor(actual), **options, zero_division=zero_division)
+    oracle = getattr(sklearn, f"{name}_score")
+    agree(found, oracle(actual, predicted, **options, zero_division=zero_division))
+
+
+def test_a_class_without_a_share_in_the_average() -> None:
+    """What weighs nothing may be undefined."""
+    scores, target = RNG.uniform(size=(ROWS, 3)), np.stack([ACTUAL > 0, ACTUAL > 1, ACTUAL < 0], axis=1)
+    found = metrics.roc_auc(Tensor(scores), Tensor(target), "weighted")
+    agree(found, sklearn.roc_auc_score(target[:, :2], scores[:, :2], average="weighted"))
+    assert np.isnan(metrics.roc_auc(Tensor(scores), Tensor(target), "macro").item())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_confidences_on_the_edges_of_bins(dtype: str) -> None:
+    """Lightning-AI/torchmetrics#3510: 0.2 is the upper edge of the first of five bins in every dtype, and 1 has no bin
+    of its own."""
+    metric = metrics.CalibrationError(5)
+    metric.update(Tensor(np.asarray([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], dtype=dtype)), Tensor([0, 0, 1, 1, 0, 1]))
+    assert metric.rows.tolist() == [2.0, 1.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", [name for name in metrics.__all__ if name.islower()])
+def test_operands_that_are_no_tensors(name: str) -> None:
+    rows = [[0.2, 0.8], [0.5, 0.5]] if name in ("accuracy", "top_k_accuracy", "perplexity") else [0, 1]
+    for kind in (list, np.asarray, nd.asarray):
+        with pytest.raises(nd.DTypeError, match=r"(write|with) Tensor"):
+            getattr(metrics, name)(kind(rows), kind([0, 1]))

@@ -1,6 +1,7 @@
 """Hooks around an optimizer's step, with PyTorch's beside them."""
 
 import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -84,3 +85,20 @@ def test_an_error_of_the_step_keeps_post_hooks_from_being_called() -> None:
     with pytest.raises(KeyError):
         optimizer.step(lambda: {}["missing"])
     assert calls == []
+
+
+CALLS: list[str] = []
+
+
+def named_hook(optimizer: Any, args: Any, kwargs: Any) -> None:
+    CALLS.append(type(optimizer).__name__)
+
+
+def test_an_optimizer_with_hooks_can_be_pickled() -> None:
+    optimizer = ours()
+    handle = optimizer.register_step_pre_hook(named_hook)
+    other = pickle.loads(pickle.dumps(optimizer))
+    handle.remove()
+    optimizer.step()
+    other.step()
+    assert CALLS == ["SGD"] and isinstance(other, optim.SGD)

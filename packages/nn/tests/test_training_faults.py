@@ -356,3 +356,40 @@ def test_event_files_tell_the_time(tmp_path: Path) -> None:
 def test_a_metric_of_several_numbers_is_named() -> None:
     with pytest.raises(nd.ShapeError, match=r"metric 'confusion' has shape \(2, 2\); it must be one number"):
         trainer(metrics={"confusion": ConfusionMatrix(2)}).fit(loader(), 1)
+
+
+COUNTED: list[Any] = [{}, {"weight": Tensor([1.0, 2.0, 0.5, 3.0], dtype="float64")}]
+
+
+@pytest.mark.parametrize("options", COUNTED)
+@pytest.mark.parametrize("kind", [nn.CrossEntropyLoss, nn.NLLLoss])
+def test_accumulated_batches_count_what_their_loss_counts(kind: Any, options: Any) -> None:
+    """huggingface/transformers#34191, #35203: (a / m + b / n) is not (a + b) / (m + n), where m and n are the targets
+    that are not ignored, or the weights of their classes."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 3)), rng.integers(0, 4, 12)
+    y[[1, 2, 3, 6]] = -100
+
+    def run(parts: list[slice], accumulate: int) -> tuple[Any, list[float]]:
+        nd.random.manual_seed(1)
+        model: Any = nn.Sequential(nn.Linear(3, 4, dtype="float64"), nn.LogSoftmax(dim=1))
+        trainer = nn.Trainer(
+            model, optim.SGD(model.parameters(), lr=0.5), kind(**options), accumulate=accumulate, show_progress=False
+        )
+        batches = [(Tensor(x[rows]), Tensor(y[rows])) for rows in parts]
+        history = trainer.fit(batches, 2, batches)
+        return model[0].weight.numpy(), [*history["loss"], *history["validation_loss"]]
+
+    parts = [slice(0, 4), slice(4, 5), slice(5, 12)]
+    whole, apart = run([slice(0, 12)], 1), run(parts, 3)
+    np.testing.assert_allclose(apart[0], whole[0], rtol=1e-12)
+    np.testing.assert_allclose(apart[1], whole[1], rtol=1e-12)
+    np.testing.assert_allclose(run(parts, 5)[0], whole[0], rtol=1e-12)
+
+
+def test_a_batch_of_ignored_targets_measures_nothing() -> None:
+    model = nn.Linear(2, 2)
+    trainer = nn.Trainer(model, optim.SGD(model.parameters(), lr=0.1), nn.CrossEntropyLoss(), show_progress=False)
+    counted, ignored = ((Tensor([[1.0, 2.0]]), Tensor([target])) for target in (1, -100))
+    assert trainer.evaluate([counted, ignored]) == trainer.evaluate([counted])
+    assert np.isnan(trainer.evaluate([ignored])["loss"])

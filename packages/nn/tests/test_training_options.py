@@ -15,6 +15,7 @@ from treadle.data import DataLoader, TensorDataset
 from treadle.nn.tensorboard import EventFile
 from treadle.optim import SGD, Adam
 from treadle.optim.lr_scheduler import StepLR
+from treadle.optim.swa_utils import AveragedModel
 
 X = np.random.default_rng(0).normal(size=(22, 3)).astype("f8")
 Y = X @ np.array([[1.0], [-2.0], [0.5]])
@@ -53,6 +54,46 @@ def test_gradients_are_clipped_by_value() -> None:
     before = weights(run)
     run.fit(loader(22), 1)
     np.testing.assert_allclose(np.abs(weights(run) - before), 0.01, rtol=1e-12)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_clipping_looks_at_what_is_learnt(accumulate: int) -> None:
+    """A part that no optimizer learns keeps its gradients of all steps: they count for nothing. A loss's own do."""
+    rates = []
+    for learns in (True, False):
+        nd.random.manual_seed(3)
+        frozen, head = nn.Linear(3, 4, dtype="float64").requires_grad_(learns), nn.Linear(4, 1, dtype="float64")
+        model, loss = nn.Sequential(frozen, head), WithScale()
+        run = nn.Trainer(
+            model, SGD([*head.parameters(), loss.scale], lr=1.0), loss, max_grad_norm=1e-3, accumulate=accumulate,
+            show_progress=False,
+        )  # fmt: skip
+        run.fit(loader(4), 2)
+        rates.append([*weights(run), loss.scale.item()])
+        assert abs(loss.scale.item() - 2.0) <= run.step * 1e-3
+    assert rates[0] == rates[1]
+
+
+class WithScale(nn.Module):
+    def __init__(self) -> None:
+        self.scale = nn.Parameter(2.0, dtype="float64")
+
+    def forward(self, output: Any, target: Any) -> Any:
+        return nn.functional.mse_loss(output, target) * self.scale
+
+
+@pytest.mark.parametrize("kind", [lambda y: {"name": ["a"], "y": y}, lambda y: ([1.0, 2.0], [y]), lambda y: [y, y]])
+def test_rows_are_counted_in_targets_of_several_parts(kind: Any) -> None:
+    def loss(output: Any, target: Any) -> Any:
+        while not isinstance(target, Tensor):
+            target = list(target.values())[-1] if isinstance(target, dict) else target[-1]
+        return nn.functional.mse_loss(output, target)
+
+    runs = [trainer(accumulate=3), trainer(accumulate=3)]
+    runs[1].loss_function = loss
+    runs[0].fit(loader(4), 2)
+    runs[1].fit([(x, kind(y)) for x, y in loader(4)], 2)
+    assert (runs[0].history["loss"] == runs[1].history["loss"]) and (weights(runs[0]) == weights(runs[1])).all()
 
 
 def test_schedules_by_step_and_epoch() -> None:
@@ -376,6 +417,8 @@ def test_a_loss_of_another_kind() -> None:
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         trainer(**options)
+    with pytest.raises(TypeError, match="ema must have update"):
+        trainer(ema=AveragedModel(nn.Linear(1, 1)))
     with pytest.raises(ValueError, match="patience"):
         nn.EarlyStopping(0)
     with pytest.raises(ValueError, match="mode must be"):

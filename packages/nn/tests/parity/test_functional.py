@@ -94,7 +94,13 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((IMAGE,), {"p": 3.0, "dim": -1}),
         ((IMAGE, float("inf")), {}),
     ],
-    "cosine_similarity": [((IMAGE, draw(2, 3, 5, 4, seed=1)), {}), ((IMAGE, draw(4, seed=1)), {"dim": -1})],
+    "cosine_similarity": [
+        ((IMAGE, draw(2, 3, 5, 4, seed=1)), {}),
+        ((IMAGE, draw(4, seed=1)), {"dim": -1}),
+        ((IMAGE, draw(2, 1, 5, 4, seed=1)), {}),
+        ((draw(1, 1, 4, seed=1), IMAGE), {"dim": -2}),
+        ((IMAGE, draw(4, seed=1)), {"dim": 0}),
+    ],
     "pairwise_distance": [((draw(3, 4), draw(3, 4, seed=1)), {"p": 3.0}), ((draw(3, 4), draw(4, seed=1)), {})],
     "one_hot": [((np.array([[0, 2], [1, 1]]),), {}), ((np.array([0, 2]), 5), {})],
     "interpolate": [

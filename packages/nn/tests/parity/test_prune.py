@@ -1,6 +1,7 @@
 """Pruning gives the weights and gradients that PyTorch's gives, once and again."""
 
 import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,44 @@ def test_a_state_goes_over_and_errors_say_what_is_wrong() -> None:
         prune.remove(layer, "bias")
     with pytest.raises(nd.ShapeError, match="mask"):
         prune.custom_from_mask(layer, "weight", Tensor([1.0]))
+
+
+def test_amounts_of_other_kinds() -> None:
+    cases: list[tuple[Any, int]] = [(np.int64(1), 29), (np.int32(30), 0), (np.float32(0.5), 15)]
+    for amount, left in cases:
+        ours, other = layers()
+        prune.l1_unstructured(ours, "weight", amount)
+        theirs.l1_unstructured(other, "weight", amount)
+        agree(ours, other)
+        assert (ours.weight.data != 0.0).sum().item() == left
+    wrong: Any
+    for wrong in (True, "0.5", float("nan"), 1.5, -1, 31, None):
+        with pytest.raises(ValueError, match="amount must be a share"):
+            prune.l1_unstructured(nn.Linear(6, 5), "weight", wrong)
+    wrong = [[1], [0]]
+    with pytest.raises(nd.DTypeError, match="mask is a list"):
+        prune.custom_from_mask(nn.Linear(1, 2), "weight", wrong)
+
+
+def test_what_is_masked_need_not_be_finite() -> None:
+    """0 * inf is no 0: weights that overflowed are pruned as others are."""
+    layer: Any = nn.Linear(3, 1, bias=False)
+    layer.weight.data[...] = nd.asarray([[float("inf"), float("nan"), 2.0]])
+    prune.custom_from_mask(layer, "weight", Tensor([[0.0, 0.0, 1.0]]))
+    output = layer(Tensor([[1.0, 1.0, 5.0]]))
+    output.sum().backward()
+    assert (layer.weight.tolist(), output.tolist()) == ([[0.0, 0.0, 2.0]], [[10.0]])
+    assert layer.parametrizations.weight.original.grad.tolist() == [[0.0, 0.0, 5.0]]
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_parametrized_modules_can_be_pickled(protocol: int) -> None:
+    """pytorch/pytorch#37322: such a model goes to another process, or into a copy."""
+    kinds = nn.utils.parametrizations
+    first = prune.l1_unstructured(nn.Linear(3, 3), "weight", 3)
+    model = nn.Sequential(first, kinds.weight_norm(nn.Linear(3, 3)), kinds.orthogonal(nn.Linear(3, 3)))
+    x = Tensor(np.random.default_rng(0).normal(size=(2, 3)).astype("float32"))
+    for other in (pickle.loads(pickle.dumps(model, protocol)), copy.deepcopy(model)):
+        assert (other(x).tolist(), list(other.state_dict())) == (model(x).tolist(), list(model.state_dict()))
+        prune.remove(other[0], "weight")
+        assert type(other[0]) is nn.Linear and prune.is_pruned(model)

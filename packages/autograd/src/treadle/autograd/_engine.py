@@ -401,9 +401,9 @@ def _misfit(node: Tensor, index: int, operand: Tensor, gradient: Any, kind: type
 
 def _references(array: NDArray) -> tuple[int, int, bool]:
     """How many references there are to an array, and to its memory (one for each view of it); and whether that is
-    another library's, which may look at it without any."""
+    another library's, which may look at it without any, or not to be written: a part of one that was broadcast."""
     buffer = array.buffer
-    return sys.getrefcount(array), sys.getrefcount(buffer), buffer.borrowed
+    return sys.getrefcount(array), sys.getrefcount(buffer), buffer.borrowed or array.readonly
 
 
 def _count_unshared(array: NDArray) -> tuple[int, int, bool]:

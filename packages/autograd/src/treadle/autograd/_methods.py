@@ -18,7 +18,7 @@ from treadle.ndarray import Device, DType, NDArray, ShapeError
 if TYPE_CHECKING:
     from treadle.autograd._tensor import Tensor
 
-__all__ = ["Methods", "bind"]
+__all__ = ["Methods", "bind", "placement"]
 
 _functions: Any = None
 
@@ -282,10 +282,26 @@ class Methods(Node):
         """:func:`treadle.autograd.astype`."""
         return _functions.astype(self, dtype)
 
-    def to(self, device: Any = None, dtype: Any = None) -> "Tensor":
-        """On another device, of another dtype; gradients flow back. Self if nothing changes."""
+    def to(self, *args: Any, device: Any = None, dtype: Any = None) -> "Tensor":
+        """On another device, of another dtype; gradients flow back. Self if nothing changes.
+
+        The forms are ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` and ``to(tensor)``.
+        """
+        device, dtype = placement(args, device, dtype)
         moved: Any = self if device is None or self.device == device else _functions.to_device(self, device)
         return moved if dtype is None or moved.dtype == dtype else _functions.astype(moved, dtype)
+
+
+def placement(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any]:
+    """The device and the dtype that the positional arguments of ``to`` name, or else those given."""
+    for place, argument in enumerate(args):
+        if hasattr(argument, "device") and hasattr(argument, "dtype"):
+            device, dtype = argument.device, argument.dtype
+        elif isinstance(argument, DType) or (place == 1 and not isinstance(args[0], DType)):
+            dtype = argument
+        elif argument is not None:
+            device = argument
+    return device, dtype
 
 
 def rebuilt(kind: Any, data: NDArray, requires_grad: bool, name: str | None, attributes: dict[str, Any] | None) -> Any:

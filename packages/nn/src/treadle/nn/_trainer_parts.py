@@ -6,18 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from typing import Any
 
+from treadle.autograd import Tensor
 from treadle.nn.callbacks import Callback
 from treadle.nn.errors import CheckpointError
 from treadle.nn.module import Module
 
-__all__ = ["check_options", "check_parts", "emptiness", "has_length", "rest_of", "rows_of", "wants_measure"]
+__all__ = ["check_options", "check_parts", "emptiness", "has_length", "rest_of", "rows_of", "share_of", "wants_measure"]
 
 _EVENTS = [name for name in vars(Callback) if not name.startswith("_")]
 _OWN_COLUMNS = {"epoch", "loss", "lr"}
 
 
 def check_parts(
-    model: Any, optimizer: Any, loss_function: Any, metrics: Any, scheduler: Any, callbacks: Sequence[Any]
+    model: Any, optimizer: Any, loss_function: Any, metrics: Any, scheduler: Any, ema: Any, callbacks: Sequence[Any]
 ) -> None:
     """TypeError for a part of another kind, ValueError for parts that do not belong together."""
     if not isinstance(model, Module):
@@ -31,6 +32,8 @@ def check_parts(
     for callback in callbacks:
         if isinstance(callback, type) or not all(hasattr(callback, name) for name in _EVENTS):
             raise TypeError(f"callbacks and checkpoints must be Callbacks, not {_kind(callback)}")
+    if ema is not None and (isinstance(ema, type) or not hasattr(ema, "update")):
+        raise TypeError(f"the ema must have update(), as an ExponentialMovingAverage has, and is {_kind(ema)}")
     if getattr(scheduler, "optimizer", optimizer) is not optimizer:
         raise ValueError("the scheduler is that of another optimizer")
     _check_learns(model, optimizer)
@@ -93,9 +96,24 @@ def _too_short(batches: int, what: str) -> str:
 
 
 def rows_of(target: Any) -> int:
-    """How many rows a batch has."""
-    shape: Sequence[int] = getattr(target, "shape", ())
-    return shape[0] if shape else 1
+    """How many rows a batch has: those of the first array in its target that has any dimensions, or 1."""
+    return next((shape[0] for shape in _shapes(target) if shape), 1)
+
+
+def share_of(loss_function: Any, target: Any) -> Any:
+    """By what the mean of a batch's loss was divided, 0-d, if the loss tells that it is not the number of rows."""
+    counted = getattr(loss_function, "counted", None)
+    return counted(target) if counted is not None and isinstance(target, Tensor) else None
+
+
+def _shapes(target: Any) -> Iterator[Sequence[int]]:
+    if isinstance(target, Mapping):
+        target = tuple(target.values())
+    if isinstance(target, (list, tuple)):
+        for each in target:
+            yield from _shapes(each)
+    else:
+        yield getattr(target, "shape", ())
 
 
 def has_length(loader: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import treadle.ndarray as nd
 from treadle.autograd import Scoped, Tensor
+from treadle.autograd._methods import placement
 from treadle.nn._backward_hooks import BackwardHooks
 from treadle.nn._located import is_of_no_tensor, locate
 from treadle.nn._state import IncompatibleKeys, load, tensors_of
@@ -257,13 +258,7 @@ class Module(Scoped, Branch):
         The forms are ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` and ``to(tensor)``. Parameters stay the same
         objects, so optimizers keep hold of them.
         """
-        for argument in args:
-            if isinstance(argument, Tensor):
-                device, dtype = argument.device, argument.dtype
-            elif isinstance(argument, nd.DType):
-                dtype = argument
-            elif argument is not None:
-                device = argument
+        device, dtype = placement(args, device, dtype)
         if dtype is not None:
             dtype = nd.dtype(dtype)
             if dtype.kind != "f":

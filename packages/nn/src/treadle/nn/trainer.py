@@ -20,6 +20,7 @@ from treadle.nn._trainer_parts import (
     has_length,
     rest_of,
     rows_of,
+    share_of,
     wants_measure,
 )  # fmt: skip
 from treadle.nn.callbacks import Callback, Checkpoints
@@ -46,9 +47,12 @@ class Trainer:
     another kind a subclass overrides :meth:`loss_of`. ``history`` has a row for each epoch.
 
     ``scheduler`` steps after each epoch, or with ``scheduler_interval="step"`` after each update; one whose ``step``
-    wants a measure gets ``monitor``. ``max_grad_norm`` and ``max_grad_value`` clip. ``accumulate`` batches make one
-    update, with the gradient of the mean over all their rows. ``ema``, an average of the weights, is updated after each
-    step, and validation is done with it. ``callbacks`` act after steps and epochs, ``checkpoints`` after those.
+    wants a measure gets ``monitor``. ``max_grad_norm`` and ``max_grad_value`` clip the optimizer's
+    gradients. ``accumulate`` batches make one update, with the gradient of the mean over all their rows, or over what
+    the loss counts of them: its ``counted`` tells, as :class:`CrossEntropyLoss` has it for targets that are ignored and
+    weights of classes, and the means of the loss are weighted alike. ``ema``, an average of the weights, is updated
+    after each step, and validation is done with it. ``callbacks`` act after steps and epochs, ``checkpoints`` after
+    those.
 
     A loss that is NaN or infinite is a NonFiniteLossError before anything is changed by it; on a GPU, where no step
     waits for its loss, a few hundred steps later. An optimizer without a parameter of the model is a
@@ -85,7 +89,7 @@ class Trainer:
     ) -> None:
         metrics = {} if metrics is None else metrics
         listed = [*callbacks, checkpoints] if checkpoints is not None else callbacks
-        check_parts(model, optimizer, loss_function, metrics, scheduler, listed)
+        check_parts(model, optimizer, loss_function, metrics, scheduler, ema, listed)
         limits = {"max_grad_norm": max_grad_norm, "max_grad_value": max_grad_value}
         check_options(scheduler, scheduler_interval, accumulate, limits)
         self.model = model
@@ -237,23 +241,29 @@ class Trainer:
         if self.means is None:
             self.means = Means(finite=True)
             self._reset_metrics()
-        rows = waiting = 0
+        whole: Any = 0
+        waiting = 0
         for batch in rest_of(loader, self.batches):
             if not waiting:
                 self.optimizer.zero_grad()
             loss, output, target = self.loss_of(batch)
             self._check(loss)
-            size = rows_of(target)
-            (loss if self.accumulate == 1 else loss * float(size)).backward()
+            if self.accumulate == 1:
+                loss.backward()
+            else:
+                share = share_of(self.loss_function, target)
+                part: Any = float(rows_of(target)) if share is None else Tensor(share.astype(loss.dtype))
+                (loss * part).backward()
+                whole = whole + part
             self._measure(self.means, loss, output, target)
-            rows, waiting = rows + size, waiting + 1
+            waiting += 1
             self.batches += 1
             if waiting == self.accumulate:
-                self._update(rows)
-                rows = waiting = 0
+                self._update(whole)
+                whole = waiting = 0
             bar.update()
         if waiting:
-            self._update(rows)
+            self._update(whole)
         measured = self._measured(self.means, loader)
         self.means, self.batches = None, 0
         return measured
@@ -269,16 +279,18 @@ class Trainer:
                 "treadle.autograd.detect_anomaly() finds the op"
             )
 
-    def _update(self, rows: int) -> None:
+    def _update(self, whole: Any) -> None:
+        # Those of the optimizer: what else the model has keeps the gradients of all steps, which nobody clears.
+        learnt = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         if self.accumulate > 1:
-            for group in self.optimizer.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        parameter.grad = parameter.grad * (1.0 / rows)
+            factor = 1.0 / float(whole)
+            for parameter in learnt:
+                if parameter.grad is not None:
+                    parameter.grad = parameter.grad * factor
         if self.max_grad_norm is not None:
-            clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
+            clip_grad_norm_(learnt, self.max_grad_norm)
         if self.max_grad_value is not None:
-            clip_grad_value_(self.model.parameters(), self.max_grad_value)
+            clip_grad_value_(learnt, self.max_grad_value)
         self.optimizer.step()
         if self.ema is not None:
             self.ema.update()
@@ -296,7 +308,7 @@ class Trainer:
                     metric.update(output, target)
                 else:
                     values[name] = metric(output, target)
-        means.add(values, rows_of(target))
+        means.add(values, rows_of(target), share_of(self.loss_function, target))
 
     def _measured(self, means: Means, loader: Any) -> dict[str, float]:
         values = means.values()

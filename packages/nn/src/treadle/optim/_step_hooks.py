@@ -40,11 +40,20 @@ def _hooked(kind: "type[Optimizer]") -> "type[Optimizer]":
             hook(self, given, keywords)
         return result
 
-    body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__qualname__": kind.__qualname__, "step": step}
+    def reduce(self: Any, protocol: Any) -> Any:
+        return _empty, (kind,), *kind.__reduce_ex__(self, protocol)[2:]
+
+    body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__qualname__": kind.__qualname__}
     step.__doc__ = kind.step.__doc__
     make: Any = type(kind)
-    made: type[Optimizer] = make(kind.__name__, (kind,), body)
+    made: type[Optimizer] = make(kind.__name__, (kind,), {**body, "step": step, "__reduce_ex__": reduce})
     return made
+
+
+def _empty(kind: "type[Optimizer]") -> Any:
+    """What pickling begins with, since no module has that class under a name."""
+    made = _hooked(kind)
+    return made.__new__(made)
 
 
 def _checked(changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

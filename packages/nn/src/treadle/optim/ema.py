@@ -15,6 +15,8 @@ __all__ = ["ExponentialMovingAverage"]
 class ExponentialMovingAverage:
     """Averages of tensors over training: a = decay * a + (1 - decay) * w at every :meth:`update`, from a = w.
 
+    Counts, as of batches in a batch norm's buffers, are copied, not averaged.
+
     With ``warmup`` the decay of update n (from 1) is at most (1 + n) / (10 + n), so that the start is soon forgotten.
     Tarvainen and Valpola 2017, "Mean teachers are better role models", section 2; Polyak and Juditsky 1992,
     "Acceleration of stochastic approximation by averaging".
@@ -49,7 +51,10 @@ class ExponentialMovingAverage:
         if self.warmup:
             decay = min(decay, (1.0 + self.updates) / (10.0 + self.updates))
         for mean, tensor in zip(self.averages, self.tensors, strict=True):
-            average(mean, _wide(tensor.data), decay)
+            if mean.dtype.kind in "fc":
+                average(mean, _wide(tensor.data), decay)
+            else:
+                mean[...] = tensor.data
 
     def copy_to(self) -> None:
         """Write the averages into the tensors, for good."""
@@ -88,4 +93,4 @@ class ExponentialMovingAverage:
 
 def _wide(array: nd.NDArray) -> nd.NDArray:
     """In float32 where it is shorter: an average moves by less than the last digit of those."""
-    return array.astype(nd.float32) if array.dtype.itemsize < 4 else array
+    return array.astype(nd.float32) if array.dtype.kind == "f" and array.dtype.itemsize < 4 else array

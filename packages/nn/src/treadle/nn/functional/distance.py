@@ -18,7 +18,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         wide = cosine_similarity(x1.astype(nd.float32), x2.astype(nd.float32), dim, eps)
         return wide.astype(nd.result_type(x1.dtype, x2.dtype))
     units = []
+    shape = nd.broadcast_shapes(x1.shape, x2.shape)
     for each in (x1, x2):
+        if each.ndim < len(shape) or (each.shape != shape and each.shape[dim] != shape[dim]):
+            each = autograd.broadcast_to(each, shape)
         length = autograd.norm(each, axis=dim, keepdims=True)
         units.append(each / autograd.where(length.detach() < eps, eps, length))
     return autograd.sum(units[0] * units[1], axis=dim)

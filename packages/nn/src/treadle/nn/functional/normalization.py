@@ -285,7 +285,7 @@ def _with_running(
     scale = 1.0 / autograd.sqrt(var.detach() + eps)
     if weight is not None:
         scale = scale * weight
-    shift = -(mean.detach() * scale)
+    shift = -mean.detach() * scale  # nothing is saved that a later batch in training overwrites
     if bias is not None:
         shift = shift + bias
     return input * autograd.reshape(scale, affine) + autograd.reshape(shift, affine)

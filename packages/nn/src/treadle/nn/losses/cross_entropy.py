@@ -2,12 +2,12 @@
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
-from treadle.nn.losses.loss import WeightedLoss
+from treadle.nn.losses.loss import ClassLoss
 
 __all__ = ["CrossEntropyLoss"]
 
 
-class CrossEntropyLoss(WeightedLoss):
+class CrossEntropyLoss(ClassLoss):
     """Cross-entropy of logits ``(batch, classes)`` against class indices ``(batch,)``.
 
     Further shapes, probabilities as targets, and what the mean divides by:

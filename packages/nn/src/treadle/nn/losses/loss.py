@@ -2,11 +2,12 @@
 
 from inspect import signature
 
+import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.functional.losses.reduction import check_reduction
 from treadle.nn.module import Module
 
-__all__ = ["Loss", "WeightedLoss"]
+__all__ = ["ClassLoss", "Loss", "WeightedLoss"]
 
 
 class Loss(Module):
@@ -44,3 +45,24 @@ class WeightedLoss(Loss):
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
+
+
+class ClassLoss(WeightedLoss):
+    """A loss of class indices, of which some do not count, and of which each counts as its class does.
+
+    >>> from treadle.nn import NLLLoss
+    >>> NLLLoss(ignore_index=0).counted(Tensor([0, 1, 1])).item()
+    2
+    """
+
+    ignore_index: int
+
+    def counted(self, target: Tensor) -> nd.NDArray | None:
+        """What the mean over ``target`` is divided by, if that is not its size: the weights of what counts, 0-d."""
+        if self.reduction != "mean" or target.dtype.kind not in "iu":
+            return None
+        kept = target.data != self.ignore_index
+        if self.weight is None:
+            return nd.count_nonzero(kept)
+        classes = nd.where(kept, target.data, 0)
+        return nd.sum(nd.where(kept, self.weight.data[classes], 0.0))

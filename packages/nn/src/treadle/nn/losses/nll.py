@@ -2,12 +2,12 @@
 
 from treadle.autograd import Tensor
 from treadle.nn import functional
-from treadle.nn.losses.loss import WeightedLoss
+from treadle.nn.losses.loss import ClassLoss
 
 __all__ = ["NLLLoss"]
 
 
-class NLLLoss(WeightedLoss):
+class NLLLoss(ClassLoss):
     """``-input[target]`` of log-probabilities ``(batch, classes, ...)`` and class indices ``(batch, ...)``.
 
     ``weight``, of shape ``(classes,)``, is a buffer. Shapes and mean: :func:`treadle.nn.functional.nll_loss`.

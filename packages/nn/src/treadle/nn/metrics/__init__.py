@@ -4,6 +4,7 @@ A function returns an array on the batch's device (0-d, unless it says otherwise
 ``update``, gives the value over all of them with ``compute``, and forgets them with ``reset``.
 """
 
+from treadle.nn.functional._guard import guarded
 from treadle.nn.metrics.accuracy import Accuracy, accuracy, top_k_accuracy
 from treadle.nn.metrics.average_precision import *
 from treadle.nn.metrics.calibration import *
@@ -21,3 +22,7 @@ __all__ = [
     "mean_absolute_error", "mean_squared_error", "perplexity", "precision", "recall", "roc_auc",
     "root_mean_squared_error", "top_k_accuracy",
 ]  # fmt: skip
+
+for _name in __all__:
+    if _name.islower():
+        globals()[_name] = guarded(globals()[_name])

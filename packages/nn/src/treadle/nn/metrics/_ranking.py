@@ -81,9 +81,9 @@ def averaged(
 
 
 def mean(values: list[float], shares: list[float]) -> float:
-    """The mean of values weighted by shares; NaN where these are 0."""
+    """The mean of values weighted by shares, where those without a share may be NaN; NaN where all are 0."""
     total = sum(shares)
-    return sum(value * share for value, share in zip(values, shares, strict=True)) / total if total else nan
+    return sum(value * share for value, share in zip(values, shares, strict=True) if share) / total if total else nan
 
 
 def wrapped(result: float | list[float], like: nd.NDArray) -> nd.NDArray:

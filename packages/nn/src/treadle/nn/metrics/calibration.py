@@ -52,9 +52,10 @@ class CalibrationError(Metric):
         if shares.ndim == 2:
             right = nd.argmax(shares, axis=1) == right
             shares = nd.max(shares, axis=1)
-        right, shares = (each.astype(nd.float64).to_device("cpu") for each in (right, shares))
+        right, shares = right.astype(nd.float64).to_device("cpu"), shares.to_device("cpu")
         edges = nd.linspace(0.0, 1.0, self.bins + 1, dtype=nd.float64, device="cpu")
-        places = nd.searchsorted(edges[1:-1], shares)
+        places = nd.searchsorted(edges[1:-1].astype(shares.dtype), shares)  # 0.2 in float32 is on the edge 0.2
+        shares = shares.astype(nd.float64)
         for total, each in ((self.rows, nd.ones_like(shares)), (self.right, right), (self.confidence, shares)):
             total[...] = nd.scatter_add(total, places, each)
 

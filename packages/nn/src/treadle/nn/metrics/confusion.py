@@ -1,7 +1,8 @@
 """Counts of classes taken for classes, and what follows from them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import nan
+from typing import Any
 
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
@@ -66,8 +67,8 @@ def precision(
     >>> precision(Tensor([0, 1, 1]), Tensor([0, 0, 1]), average=None).tolist()
     [1.0, 0.5]
     """
-    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
-    return Precision(len(matrix), average, labels=labels, pos_label=pos_label, zero_division=zero_division).of(matrix)
+    options: Any = {"labels": labels, "pos_label": pos_label, "zero_division": zero_division}
+    return _rate_of(Precision, output, target, num_classes, average, options, sample_weight)
 
 
 def recall(
@@ -86,8 +87,8 @@ def recall(
     >>> recall(Tensor([0, 1, 1]), Tensor([0, 0, 1]), average=None).tolist()
     [0.5, 1.0]
     """
-    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
-    return Recall(len(matrix), average, labels=labels, pos_label=pos_label, zero_division=zero_division).of(matrix)
+    options: Any = {"labels": labels, "pos_label": pos_label, "zero_division": zero_division}
+    return _rate_of(Recall, output, target, num_classes, average, options, sample_weight)
 
 
 def f1_score(
@@ -106,8 +107,8 @@ def f1_score(
     >>> [round(value, 4) for value in f1_score(Tensor([0, 1, 1]), Tensor([0, 0, 1]), average=None).tolist()]
     [0.6667, 0.6667]
     """
-    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
-    return F1Score(len(matrix), average, labels=labels, pos_label=pos_label, zero_division=zero_division).of(matrix)
+    options: Any = {"labels": labels, "pos_label": pos_label, "zero_division": zero_division}
+    return _rate_of(F1Score, output, target, num_classes, average, options, sample_weight)
 
 
 class ConfusionMatrix(Metric):
@@ -160,7 +161,7 @@ class _Rate(ConfusionMatrix):
             raise nd.IndexingError(f"one of the labels {list(labels)} is outside of the {num_classes} classes")
         super().__init__(num_classes)
         self.average, self.pos_label, self.zero_division = average, pos_label, float(zero_division)
-        self.labels = None if labels is None else list(labels)
+        self.labels = None if labels is None else [int(label) for label in labels]
 
     def rate(self, hits: nd.NDArray, taken: nd.NDArray, actual: nd.NDArray) -> nd.NDArray:
         """The rate, from the counts of hits, of what was taken for a class, and of what is of it."""
@@ -238,6 +239,24 @@ class F1Score(_Rate):
     def rate(self, hits: nd.NDArray, taken: nd.NDArray, actual: nd.NDArray) -> nd.NDArray:
         """2 hits / (taken + actual)."""
         return _share(2.0 * hits, taken + actual, self.zero_division)
+
+
+def _rate_of(
+    kind: type[_Rate],
+    output: Tensor,
+    target: Tensor,
+    num_classes: int | None,
+    average: str | None,
+    options: Mapping[str, Any],
+    sample_weight: Tensor | None,
+) -> nd.NDArray:
+    """The rate of a batch; if nobody says how many classes there are, the labels that are asked for are among them."""
+    matrix = confusion_matrix(output, target, num_classes, sample_weight=sample_weight)
+    if num_classes is None:
+        asked = [options["pos_label"]] if average == "binary" else options["labels"]
+        number = max([len(matrix), *(int(label) + 1 for label in (() if asked is None else asked))])
+        matrix = nd.pad(matrix, ((0, number - len(matrix)),) * 2)
+    return kind(len(matrix), average, **options).of(matrix)
 
 
 def _weights(sample_weight: Tensor, target: Tensor, flat: nd.NDArray) -> nd.NDArray:

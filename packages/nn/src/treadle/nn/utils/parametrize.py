@@ -140,8 +140,18 @@ def _dress(module: Module) -> None:
 @cache
 def _class_with(kind: type[Module], names: tuple[str, ...]) -> type[Module]:
     """One class for all modules of a kind: a copy of a module shares it, and nothing changes it."""
-    body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "_unparametrized": kind}
+
+    def reduce(self: Any, protocol: Any) -> Any:
+        return _empty, (kind, names), *kind.__reduce_ex__(self, protocol)[2:]
+
+    body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "_unparametrized": kind, "__reduce_ex__": reduce}
     return type(f"Parametrized{kind.__name__}", (kind,), {**body, **{name: _computed(name) for name in names}})
+
+
+def _empty(kind: Any, names: tuple[str, ...]) -> Module:
+    """What pickling begins with, since no module has that class under a name."""
+    made: type[Module] = _class_with(kind, names)
+    return made.__new__(made)
 
 
 def _computed(name: str) -> property:

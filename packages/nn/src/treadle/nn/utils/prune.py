@@ -6,8 +6,10 @@ The parameter is parametrized by a :class:`Mask`, so that ``parametrizations.<na
 """
 
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
+import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.nn.module import Module
@@ -20,7 +22,7 @@ __all__ = [
 
 
 class Mask(Module):
-    """Multiplies a parameter by a mask of 0 and 1, a buffer.
+    """Puts 0 in place of a parameter's elements where a mask of 0 and 1, a buffer, is 0.
 
     >>> Mask(Tensor([1.0, 0.0]))(Tensor([3.0, 4.0])).tolist()
     [3.0, 0.0]
@@ -34,7 +36,7 @@ class Mask(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The parameter, with 0 where the mask is 0."""
-        return x * self.mask
+        return autograd.where(self.mask != 0.0, x, 0.0)  # a product with 0 is NaN where x is not finite
 
     def right_inverse(self, x: Tensor) -> Tensor:
         """What is assigned is masked when it is read."""
@@ -107,7 +109,8 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
     4
     """
     rows = _rows(_values(module, name), dim)
-    return _without_channels(module, name, amount, dim, rows[:, 0], RandomUnstructured)
+    places = nd.zeros(len(rows), device=rows.device)
+    return _without_channels(module, name, amount, dim, places, RandomUnstructured)
 
 
 def global_unstructured(
@@ -149,6 +152,8 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     >>> layer.bias.tolist()
     [0.0]
     """
+    if not isinstance(mask, Tensor):
+        raise nd.DTypeError(f"custom_from_mask: the mask is a {type(mask).__name__}; write Tensor(...)")
     if mask.shape != _values(module, name).shape:
         raise nd.ShapeError(f"custom_from_mask: mask {mask.shape} for {name!r} of {_values(module, name).shape}")
     return _apply(module, name, mask.data != 0)
@@ -236,7 +241,11 @@ def _without_channels(module: Module, name: str, amount: float, dim: int, scores
 def _mask(method: Any, scores: nd.NDArray, kept: nd.NDArray, amount: float) -> nd.NDArray:
     """False where the first of what is left go."""
     places = nd.nonzero(kept)[0]
-    number = amount if isinstance(amount, int) else round(amount * places.size) if 0.0 <= amount <= 1.0 else -1
+    number = -1
+    if isinstance(amount, Integral) and not isinstance(amount, bool):
+        number = int(amount)
+    elif isinstance(amount, Real) and not isinstance(amount, bool) and 0.0 <= amount <= 1.0:
+        number = round(amount * places.size)
     if not 0 <= number <= places.size:
         raise ValueError(f"prune: amount must be a share from 0.0 to 1.0 or up to {places.size} places, not {amount!r}")
     mask = kept.copy()

@@ -14,8 +14,8 @@ class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rate by ``factor`` once a metric has not improved for more than ``patience`` epochs.
 
     An improvement is a value below (``mode`` "min") or above ("max") the best by more than ``threshold``, as a share of
-    it (``threshold_mode`` "rel") or as such ("abs"). After a reduction, ``cooldown`` epochs pass before bad ones count
-    again. A rate does not fall below ``min_lr``, and a change below ``eps`` is not made.
+    its magnitude (``threshold_mode`` "rel") or as such ("abs"). After a reduction, ``cooldown`` epochs pass before bad
+    ones count again. A rate does not fall below ``min_lr``, and a change below ``eps`` is not made.
 
     >>> from treadle.autograd import Tensor
     >>> from treadle.optim import SGD
@@ -91,4 +91,6 @@ class ReduceLROnPlateau(LRScheduler):
         down = self.mode == "min"
         if self.threshold_mode == "abs":
             return current < self.best - self.threshold if down else current > self.best + self.threshold
-        return current < self.best * (1.0 - self.threshold) if down else current > self.best * (1.0 + self.threshold)
+        is_less = down == (self.best >= 0.0)  # whether better values are nearer to 0: a negative one's are farther
+        bound = self.best * (1.0 - self.threshold if is_less else 1.0 + self.threshold)
+        return current < bound if down else current > bound
