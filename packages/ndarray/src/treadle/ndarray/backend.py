@@ -164,8 +164,8 @@ class FusedBackend(Protocol):
     ) -> None: ...
 
     def check_range(self, numbers: "NDArray", stop: int, ignored: int | None, text: str) -> int | None:
-        """An integer that is neither in ``range(stop)`` nor ``ignored``, or None. A device that captures graphs may put
-        the check off, and raise IndexingError with ``text`` later, where ``{}`` stands for the number."""
+        """An integer or bool that is neither in ``range(stop)`` nor ``ignored``, or None. A device that captures graphs
+        may put the check off, and raise IndexingError with ``text`` later, where ``{}`` stands for the number."""
         ...
 
     # Of layers. Arrays are C-contiguous, not empty, of one floating dtype; statistics (mean, scale, and the sums that

@@ -1,11 +1,11 @@
-"""Whether whole numbers name what there is: rows of a table, classes."""
+"""What the elements of arguments must be: whole numbers that name what there is (rows of a table, classes), shares."""
 
 from treadle.ndarray._array import NDArray
 from treadle.ndarray.errors import IndexingError
 from treadle.ndarray.manipulation import reshape
 from treadle.ndarray.reductions import any as any_of
 
-__all__ = ["check_range"]
+__all__ = ["check_none", "check_range"]
 
 
 def check_range(numbers: NDArray, stop: int, text: str, *, ignored: int | None = None) -> None:
@@ -24,6 +24,22 @@ def check_range(numbers: NDArray, stop: int, text: str, *, ignored: int | None =
     wrong = _first_outside(numbers, stop, ignored) if check is None else check(numbers, stop, ignored, text)
     if wrong is not None:
         raise IndexingError(text.replace("{}", str(wrong)))
+
+
+def check_none(wrong: NDArray, error: Exception) -> None:
+    """Raises the error where an array of bool has a True.
+
+    Where the device captures a graph, a later replay or synchronization raises IndexingError with the error's text.
+
+    >>> import treadle.ndarray as nd
+    >>> check_none(nd.asarray([1.0, -2.0]) < 0.0, ValueError("a width is negative"))
+    Traceback (most recent call last):
+        ...
+    ValueError: a width is negative
+    """
+    check = getattr(wrong.device.backend, "check_range", None)
+    if bool(any_of(wrong)) if check is None else check(wrong, 1, None, str(error)) is not None:
+        raise error
 
 
 def _first_outside(numbers: NDArray, stop: int, ignored: int | None) -> int | None:

@@ -172,8 +172,11 @@ int replayed_index_error()
             failed = &check;
             index = found;
         }
-        if (failed)
-            return wrong_index(failed->text.c_str(), index, ", in a replay, which read and wrote nothing there");
+        if (failed) {
+            const bool at_index = failed->text.find("{}") != std::string::npos;
+            return wrong_index(failed->text.c_str(), index,
+                               at_index ? ", in a replay, which read and wrote nothing there" : ", in a replay");
+        }
     }
     return TD_OK;
 }

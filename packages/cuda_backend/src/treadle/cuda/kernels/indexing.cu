@@ -331,6 +331,7 @@ int check_range(const td_view *numbers, int64_t stop, const int64_t *ignored, in
     case TD_##suffix: return check_range<T>(numbers, stop, ignored, wrong);
         TD_TYPES_INTEGER(RUN, )
 #undef RUN
+    case TD_bool: return check_range<uint8_t>(numbers, stop, ignored, wrong);
     default: return no_kernel("range check", 0, numbers->dtype);
     }
 }

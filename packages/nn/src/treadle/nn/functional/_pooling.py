@@ -9,6 +9,7 @@ import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Tensor
 from treadle.autograd._watching import computed
+from treadle.ndarray.ranges import check_none
 from treadle.nn.functional._fused import is_host
 from treadle.nn.functional._spatial import Ints, batched, tuple_of
 from treadle.nn.functional.resampling import averaging_matrix, check_sizes, resample
@@ -208,8 +209,8 @@ def max_unpool(
     if output_size is not None:
         lengths = tuple(output_size)[-count:]
     found = indices.data
-    if indices.size and bool(nd.any((found < 0) | (found >= math.prod(lengths)))):
-        raise nd.ShapeError(f"{name}: an index lies outside of {lengths}; pass the pooled input's output_size")
+    wrong = nd.ShapeError(f"{name}: an index lies outside of {lengths}; pass the pooled input's output_size")
+    check_none((found < 0) | (found >= math.prod(lengths)), wrong)
     numbers = indices if indices.ndim == count + 2 else autograd.expand_dims(indices, axis=0)
 
     def call(x: Tensor) -> Tensor:

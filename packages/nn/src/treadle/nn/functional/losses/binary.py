@@ -5,6 +5,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
+from treadle.ndarray.ranges import check_none
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
 __all__ = [
@@ -30,10 +31,8 @@ class BinaryCrossEntropy(Op):
     def forward(self, xp: Any, *arrays: Any) -> tuple[Any, tuple[Any, ...]]:
         """The losses of probabilities and targets; ValueError where one is no probability."""
         p, y = arrays
-        if not bool(xp.all((p >= 0.0) & (p <= 1.0))):
-            raise ValueError(f"{self}: probabilities must lie between 0 and 1; logits go to the loss with logits")
-        if not bool(xp.all((y >= 0.0) & (y <= 1.0))):
-            raise ValueError(f"{self}: targets must lie between 0 and 1")
+        _check_shares(xp, p, f"{self}: probabilities must lie between 0 and 1; logits go to the loss with logits")
+        _check_shares(xp, y, f"{self}: targets must lie between 0 and 1")
         return (y - 1.0) * _log(xp, xp.log1p(-p)) - y * _log(xp, xp.log(p)), (p, y)
 
     def backward(self, xp: Any, grad: Any, node: Any) -> Any:
@@ -49,6 +48,14 @@ class BinaryCrossEntropy(Op):
     def infer(self, shapes: Any, dtypes: Any) -> Any:
         """Shape and dtype of the result."""
         return shapes[0], dtypes[0]
+
+
+def _check_shares(xp: Any, x: Any, text: str) -> None:
+    within = (x >= 0.0) & (x <= 1.0)
+    if xp is nd:
+        check_none(nd.logical_not(within), ValueError(text))
+    elif not bool(xp.all(within)):
+        raise ValueError(text)
 
 
 def _log(xp: Any, logarithm: Any) -> Any:

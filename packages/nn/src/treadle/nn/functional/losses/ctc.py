@@ -14,6 +14,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
+from treadle.ndarray.ranges import check_range
 from treadle.nn.functional.losses.reduction import check_reduction, reduced
 
 __all__ = ["ctc_loss"]
@@ -195,8 +196,7 @@ def _labels(targets: nd.NDArray, lengths: list[int], batch: int, blank: int, num
             raise nd.ShapeError(f"ctc_loss: targets {targets.shape} do not hold labels of lengths {lengths}")
         labels[row, :length] = nd.astype(source, nd.int64)
         start += length
-    if labels.size and bool(nd.any((labels < 0) | (labels >= number))):
-        raise nd.IndexingError(f"ctc_loss: a label is outside of the {number} classes")
+    check_range(labels, number, f"ctc_loss: label {{}} is outside of the {number} classes")
     return labels
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import treadle.autograd as autograd
 import treadle.ndarray as nd
 from treadle.autograd import Op, Tensor
+from treadle.ndarray.ranges import check_none
 from treadle.nn.functional._fused import is_half
 from treadle.nn.functional.losses.reduction import check_reduction, check_same_shape, matched, reduced
 
@@ -158,8 +159,7 @@ def gaussian_nll_loss(
     if input.ndim != target.ndim:
         check_same_shape("gaussian_nll_loss", input, target)
     variance = _variance(input, var)
-    if bool(nd.any(variance.data < 0.0)):
-        raise ValueError("gaussian_nll_loss: a variance is negative")
+    check_none(variance.data < 0.0, ValueError("gaussian_nll_loss: a variance is negative"))
     variance = variance + Tensor(nd.clip(eps - variance.data, 0.0, None))
     losses = 0.5 * (autograd.log(variance) + autograd.square(input - target) / variance)
     return reduced(losses + 0.5 * log(2.0 * pi) if full else losses, reduction)
