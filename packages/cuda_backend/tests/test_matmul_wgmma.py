@@ -151,19 +151,28 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(device: str) -> None:
     check(on(device, x, "bfloat16") @ on(device, y, "bfloat16"), x @ y)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_a_wrong_instruction_is_found_and_not_used(checked: None, dtype: str) -> None:
-    """And said once, with the name of the kernel."""
+@pytest.mark.parametrize(("dtype", "name"), [("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "TF32")])
+def test_a_wrong_instruction_is_found_and_not_used(checked: None, dtype: str, name: str) -> None:
+    """And said once, with the name of the kernel; other dtypes are judged apart."""
     x, y = whole((64, 64)), whole((64, 64), 1)
     left, right = on("cuda_emulated", x, dtype), on("cuda_emulated", y, dtype)
     _emulated.break_products(True)
-    said = r"cuda_emulated.* matmul_wgmma_kernel<float16, 128, .*> and matmul_mma_kernel differ"
+    said = rf"cuda_emulated.* matmul_wgmma_kernel<{name}, 128, .*> and matmul_mma_kernel differ"
     with pytest.warns(treadle.cuda.KernelWarning, match=said):
         got = left @ right
     check(got, x @ y)
     check(left @ right, x @ y)
-    emulated_backend().allow_wgmma(False)
-    check(left @ right, x @ y)
+    _emulated.break_products(False)
+    for other in {"float16", "bfloat16", "float32"} - {dtype}:
+        check(on("cuda_emulated", x, other) @ on("cuda_emulated", y, other), x @ y)
+        assert emulated_backend().wgmma_verdicts(0) == {dtype: "wrong", other: "right"} | {
+            left_over: "not checked" for left_over in {"float16", "bfloat16", "float32"} - {dtype, other}
+        }
+        emulated_backend().allow_wgmma(True, again=True)
+        _emulated.break_products(True)
+        with pytest.warns(treadle.cuda.KernelWarning):
+            check(left @ right, x @ y)
+        _emulated.break_products(False)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

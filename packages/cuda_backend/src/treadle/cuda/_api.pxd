@@ -67,6 +67,7 @@ cdef extern from "api.h" nogil:
     int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out)
     int td_cuda_allow_tf32(int allowed)
     int td_cuda_allow_wgmma(int allowed, int again)
+    int td_cuda_wgmma_verdict(int device, int kind)
     const char *td_cuda_wgmma_warning()
     int td_cuda_conv(int which, const td_view *first, const td_view *second, const td_cuda_windows *windows,
                      const td_view *out)

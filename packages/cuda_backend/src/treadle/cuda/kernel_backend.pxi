@@ -161,8 +161,16 @@ cdef class KernelBackend(LayerKernels):
         return bool(td_cuda_allow_tf32(allowed))
 
     def allow_wgmma(self, bint allowed, bint again=False):
-        """Whether products of halves may use wgmma; gives what held before. ``again``: after a new check."""
+        """Whether products of halves and TF32 may use wgmma; gives what held before. ``again``: after a new check."""
         return bool(td_cuda_allow_wgmma(allowed, again))
+
+    def wgmma_verdicts(self, int index):
+        """What the check of wgmma on a device has found for each dtype: "right", "wrong", or "not checked" where it has
+        not been used or the device has none."""
+        self.check_index(index)
+        words = ("not checked", "right", "wrong")
+        return {name: words[td_cuda_wgmma_verdict(index, kind)] for kind, name in
+                enumerate(("float16", "bfloat16", "float32"))}
 
     # indexing ------------------------------------------------------------------------------------------------------
     def gather(self, x, tuple indices, out):

@@ -79,9 +79,11 @@ int td_cuda_sort(const td_view *x, int axis, int descending, const td_view *valu
 int td_cuda_matmul(const td_view *x, const td_view *y, const td_view *out);
 /* Whether larger products of float32 may be computed from operands that are rounded to TF32; gives what held before. */
 int td_cuda_allow_tf32(int allowed);
-/* Whether products of halves may use wgmma where the device has it; gives what held before. again: before the next of
- * them on a device it is checked once more. */
+/* Whether products of halves and of TF32 may use wgmma where the device has it; gives what held before. again: before the
+ * next of a dtype on a device it is checked once more. */
 int td_cuda_allow_wgmma(int allowed, int again);
+/* What the check of float16 (0), bfloat16 (1) or TF32 (2) has found: nothing yet (0), right (1), wrong (2). */
+int td_cuda_wgmma_verdict(int device, int kind);
 /* The kernel that the calling thread's last check of wgmma has found wrong, and how; null when there is none, and
  * afterwards. */
 const char *td_cuda_wgmma_warning(void);

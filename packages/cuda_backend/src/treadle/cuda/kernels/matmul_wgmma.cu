@@ -13,10 +13,12 @@
  * TF32 has not, so that each thread rounds what it has copied before it publishes it. Beyond the edges the copies write
  * zeros.
  *
- * multiply_by_warpgroups() first compares every kernel with those of matmul_mma.cu once on a device: see check_all(). */
+ * Before the first product of a dtype on a device its kernels are compared with those of matmul_mma.cu: check_kind(). */
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -276,8 +278,9 @@ bool allowed_at_first()
 }
 
 enum Verdict { UNKNOWN, RIGHT, WRONG };
+constexpr int KINDS[] = {TD_f16, TD_bf16, TD_f32};
 std::atomic<bool> allowed{allowed_at_first()};
-std::atomic<int> verdicts[MAX_DEVICES];
+std::atomic<int> verdicts[MAX_DEVICES][std::size(KINDS)];
 thread_local std::string warning;
 
 /* The check: whole numbers, whose sums are exact, in a product with edges that goes round the ring of stages. */
@@ -292,6 +295,11 @@ void write_number(int dtype, char *to, int64_t i, int64_t j)
         memcpy(to, &number, sizeof number);
     else
         memcpy(to, &half, sizeof half);
+}
+
+std::atomic<int> &verdict_on(int device, int dtype)
+{
+    return verdicts[device][std::find(std::begin(KINDS), std::end(KINDS) - 1, dtype) - KINDS];
 }
 
 struct Operand {
@@ -335,36 +343,34 @@ int check_product(int dtype, bool x_inner, bool y_inner, int columns, std::vecto
     return TD_OK;
 }
 
-/* The device goes on without the instruction, and the caller is warned of the kernel. */
+/* The device goes on without the instruction for the dtype, and the caller is warned of the kernel. */
 int give_up(int device, int dtype, bool x_inner, bool y_inner, int columns, const std::string &why)
 {
     const char *kind = dtype == TD_f16 ? "float16, " : dtype == TD_bf16 ? "bfloat16, " : "TF32, ";
-    warning = std::string("matmul_wgmma_kernel<") + kind + std::to_string(columns) + (x_inner ? ", rows of x" : ", columns of x") +
-              (y_inner ? ", columns of y> " : ", rows of y> ") + why;
-    verdicts[device] = WRONG;
+    warning = std::string("matmul_wgmma_kernel<") + kind + std::to_string(columns) +
+              (x_inner ? ", rows of x" : ", columns of x") + (y_inner ? ", columns of y> " : ", rows of y> ") + why;
+    verdict_on(device, dtype) = WRONG;
     return TD_OK;
 }
 
-/* Runs every kernel once. A GPU has the last word on what the emulation can not show: where a kernel fails, or its result
- * differs from that of matmul_mma.cu in one bit, the instruction is not used on the device any more. */
-int check_all(int device)
+/* Runs every kernel of a dtype once. A GPU has the last word on what the emulation can not show: where a kernel fails, or
+ * its result differs from that of matmul_mma.cu in one bit, the dtype does without the instruction on the device. */
+int check_kind(int device, int dtype)
 {
     std::vector<char> expected, found;
-    for (int dtype : {TD_f16, TD_bf16, TD_f32}) {
-        TD_TRY(check_product(dtype, true, false, 0, expected));
-        for (int kind = 0; kind < 8; kind++) {
-            const bool x_inner = kind & 1, y_inner = kind & 2;
-            const int columns = kind & 4 ? WIDE : NARROW;
-            const int status = check_product(dtype, x_inner, y_inner, columns, found);
-            if (status == TD_NO_MEMORY)
-                return status;
-            if (status != TD_OK)
-                return give_up(device, dtype, x_inner, y_inner, columns, std::string("fails: ") + td_cuda_error());
-            if (found != expected)
-                return give_up(device, dtype, x_inner, y_inner, columns, "and matmul_mma_kernel differ");
-        }
+    TD_TRY(check_product(dtype, true, false, 0, expected));
+    for (int layout = 0; layout < 8; layout++) {
+        const bool x_inner = layout & 1, y_inner = layout & 2;
+        const int columns = layout & 4 ? WIDE : NARROW;
+        const int status = check_product(dtype, x_inner, y_inner, columns, found);
+        if (status == TD_NO_MEMORY)
+            return status;
+        if (status != TD_OK)
+            return give_up(device, dtype, x_inner, y_inner, columns, std::string("fails: ") + td_cuda_error());
+        if (found != expected)
+            return give_up(device, dtype, x_inner, y_inner, columns, "and matmul_mma_kernel differ");
     }
-    verdicts[device] = RIGHT;
+    verdict_on(device, dtype) = RIGHT;
     return TD_OK;
 }
 
@@ -379,9 +385,10 @@ bool suits_warpgroups(const Product &plan, int dtype)
         !has_lines(plan, 0, plan.x_inner, plan.x_row, item) ||
         !has_lines(plan, 1, plan.y_inner, plan.y_column, item) || !has_warpgroups())
         return false;
-    if (verdicts[device] == UNKNOWN && !td_cuda_capturing())
-        guarded([&] { return check_all(device); }); /* without memory for it, the next product tries again */
-    return verdicts[device] == RIGHT;
+    const std::atomic<int> &verdict = verdict_on(device, dtype);
+    if (verdict == UNKNOWN && !td_cuda_capturing())
+        guarded([&] { return check_kind(device, dtype); }); /* without memory for it, the next product tries again */
+    return verdict == RIGHT;
 }
 
 int multiply_by_warpgroups(Product &plan, int dtype)
@@ -396,10 +403,13 @@ int multiply_by_warpgroups(Product &plan, int dtype)
 int td_cuda_allow_wgmma(int allowed, int again)
 {
     if (again)
-        for (std::atomic<int> &verdict : td::verdicts)
-            verdict = td::UNKNOWN;
+        for (auto &kinds : td::verdicts)
+            for (std::atomic<int> &verdict : kinds)
+                verdict = td::UNKNOWN;
     return td::allowed.exchange(allowed != 0);
 }
+
+int td_cuda_wgmma_verdict(int device, int kind) { return td::verdicts[device][kind]; }
 
 const char *td_cuda_wgmma_warning(void)
 {
