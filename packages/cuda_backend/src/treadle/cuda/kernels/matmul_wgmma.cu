@@ -409,7 +409,10 @@ int td_cuda_allow_wgmma(int allowed, int again)
     return td::allowed.exchange(allowed != 0);
 }
 
-int td_cuda_wgmma_verdict(int device, int kind) { return td::verdicts[device][kind]; }
+int td_cuda_wgmma_verdict(int device, int kind)
+{
+    return device < td::MAX_DEVICES ? td::verdicts[device][kind].load() : td::UNKNOWN;
+}
 
 const char *td_cuda_wgmma_warning(void)
 {
